@@ -1,0 +1,54 @@
+"""The options that each database engine gets, so that both keep the promises of the store."""
+
+from pathlib import Path
+
+from dj_database_url import DBConfig
+
+_SQLITE = "django.db.backends.sqlite3"
+_POSTGRESQL = "django.db.backends.postgresql"
+
+# A forgotten open transaction holds a Session's lock; the server ends it after this long.
+_IDLE_IN_TRANSACTION = "10s"
+
+# Nobody waits longer for a lock: a caller gets Unavailable, an owner comes again.
+_LOCK_TIMEOUT = "1s"
+
+_SQLITE_OPTIONS = {
+    # Read-then-write in a deferred transaction fails at once when another writer came between.
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+    # FULL: in WAL mode NORMAL may lose the last commits when the machine loses power.
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;",
+}
+
+_POSTGRESQL_OPTIONS = {
+    "application_name": "durable_site",
+    # Django switches prepared statements off unless a threshold is given.
+    "prepare_threshold": 5,
+    "connect_timeout": 5,
+    # A server that vanished without a word is noticed within about ten seconds.
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+
+
+def with_options(database: DBConfig, state_dir: Path) -> DBConfig:
+    """Return Django's description of a database with our options; those given in its URL win."""
+    given = dict(database.get("OPTIONS", {}))
+    # Connections live until close_old_connections() finds them broken. The ASGI server, whose
+    # threads come and go, sets this to zero for itself.
+    database["CONN_MAX_AGE"] = None
+    if database["ENGINE"] == _SQLITE:
+        database["OPTIONS"] = {**_SQLITE_OPTIONS, **given}
+        # A file, because threads and processes of one test share it.
+        database["TEST"] = {"NAME": str(state_dir / "test.sqlite3")}
+    elif database["ENGINE"] == _POSTGRESQL:
+        limits = (
+            f"-c idle_in_transaction_session_timeout={_IDLE_IN_TRANSACTION} "
+            f"-c lock_timeout={_LOCK_TIMEOUT}"
+        )
+        options = f"{limits} {given.pop('options', '')}".strip()
+        database["OPTIONS"] = {**_POSTGRESQL_OPTIONS, "options": options, **given}
+    return database

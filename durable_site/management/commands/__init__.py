@@ -1,0 +1,1 @@
+"""Commands that run the site: `durable_up` and `durable_demo`."""

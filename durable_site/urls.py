@@ -1,0 +1,17 @@
+"""Every address of the web role."""
+
+from django.conf import settings
+from django.contrib import admin
+from django.urls import URLPattern, URLResolver, include, path
+from django.views.generic import RedirectView
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("admin/", admin.site.urls),
+]
+
+if not settings.PRODUCTION:
+    # The address and the link that `make up` prints; a farm brings its own accounts.
+    urlpatterns += [
+        path("", RedirectView.as_view(pattern_name="admin:index")),
+        path("", include("durable_site.embedded.signin")),
+    ]

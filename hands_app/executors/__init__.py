@@ -1,0 +1,1 @@
+"""How tools are run: one module for each way."""

@@ -1,0 +1,1 @@
+"""How the schema changes; run by `python -m hands_app migrate`."""

@@ -1,0 +1,1 @@
+"""How messages leave and reach a Hands process."""

@@ -1,0 +1,1 @@
+"""The Brain house: Sessions, Threads, Turns and the loop that drives an agent."""

@@ -1,0 +1,165 @@
+"""What a user may send.
+
+A string or version "1" content of text, image, audio and video parts (R036, R037).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic.alias_generators import to_camel
+
+from hands_app.contract.errors import InvalidJson
+from hands_app.contract.strict_json import JsonValue, check, digest
+from sessions_app.contract.errors import Invalid
+
+MAX_INPUT_BYTES: Final = 1024 * 1024
+
+
+class Wire(BaseModel):
+    """Base of everything that travels.
+
+    Frozen, closed, camelCase on the wire and snake_case in Python.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True
+    )
+
+
+class TextPart(Wire):
+    """Plain text."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class _Media(Wire):
+    mime_type: str = Field(pattern=r"^[a-z]+/[A-Za-z0-9.+-]+$")
+    url: str | None = Field(default=None, pattern=r"^https?://", max_length=4096)
+    data: str | None = None
+
+    @field_validator("data")
+    @classmethod
+    def _is_base64(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                base64.b64decode(value, validate=True)
+            except binascii.Error as error:
+                msg = "data is not base64"
+                raise ValueError(msg) from error
+        return value
+
+    @model_validator(mode="after")
+    def _one_source(self) -> _Media:
+        if (self.url is None) == (self.data is None):
+            msg = "give either url or data (base64)"
+            raise ValueError(msg)
+        kind: str = getattr(self, "type", "")
+        if not self.mime_type.startswith(f"{kind}/"):
+            msg = f"a part of type {kind} needs a mime type of {kind}/…"
+            raise ValueError(msg)
+        return self
+
+
+class ImagePart(_Media):
+    """A picture by URL or as base64."""
+
+    type: Literal["image"] = "image"
+
+
+class AudioPart(_Media):
+    """Sound by URL or as base64."""
+
+    type: Literal["audio"] = "audio"
+
+
+class VideoPart(_Media):
+    """Film by URL or as base64."""
+
+    type: Literal["video"] = "video"
+
+
+Part = Annotated[TextPart | ImagePart | AudioPart | VideoPart, Field(discriminator="type")]
+
+
+class UserInput(Wire):
+    """A user's input, version "1": one or more parts (R036)."""
+
+    version: Literal["1"] = "1"
+    parts: tuple[Part, ...] = Field(min_length=1, max_length=256)
+
+    @property
+    def text(self) -> str:
+        """All text parts, joined by line breaks."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def digest(self) -> str:
+        """Digest of the canonical form: equal content has equal digests in every process (I17)."""
+        return digest(self.wire())
+
+    def wire(self) -> dict[str, JsonValue]:
+        """JSON-ready dictionary with wire names, unset members left out."""
+        value: dict[str, JsonValue] = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return value
+
+
+def user_input(value: object) -> UserInput:
+    """Make a UserInput of a string, a dictionary or a UserInput.
+
+    Raises Invalid for anything else (framework-native objects included, R037), for content that
+    strict JSON refuses (NUL, lone surrogates, numbers that change), for a text without a visible
+    character, which providers refuse, and for more than 1 MiB.
+    """
+    if isinstance(value, UserInput):
+        parsed = value
+    elif isinstance(value, str):
+        parsed = UserInput(parts=(TextPart(text=value),))
+    elif isinstance(value, dict):
+        parsed = _parse(value)
+    else:
+        msg = f"input must be a string or version-1 content, not {type(value).__name__}"
+        raise Invalid(msg)
+    _check_strict(parsed.wire())
+    _check_texts(parsed)
+    _check_size(parsed)
+    return parsed
+
+
+def _parse(value: dict[Any, Any]) -> UserInput:
+    _check_strict(value)  # first, so that a flood of members ends here
+    try:
+        return UserInput.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        msg = f"input does not fit version 1 at {where or 'the root'}: {first['msg']}"
+        raise Invalid(msg) from None
+
+
+def _check_strict(value: object) -> None:
+    try:
+        check(value)
+    except InvalidJson as error:
+        msg = f"input is refused: {error}"
+        raise Invalid(msg) from None
+
+
+def _check_texts(parsed: UserInput) -> None:
+    if any(isinstance(part, TextPart) and not part.text.strip() for part in parsed.parts):
+        msg = "input has a text without a visible character; providers refuse such a message"
+        raise Invalid(msg)
+
+
+def _check_size(parsed: UserInput) -> None:
+    size = sum(
+        len(part.text) if isinstance(part, TextPart) else len(part.data or "")
+        for part in parsed.parts
+    )
+    if size > MAX_INPUT_BYTES:
+        msg = f"input of {size} characters: the limit is {MAX_INPUT_BYTES}; send large media by URL"
+        raise Invalid(msg)

@@ -1,0 +1,1 @@
+"""The operator's command line, `manage.py durable <verb>`: a verb parses, calls, prints."""

@@ -1,0 +1,100 @@
+"""The timeline: pages of events with floor and newest sequence, from one snapshot (S19, S23)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from django.db.models import F, FilteredRelation, Q, Subquery, Value
+
+from sessions_app.contract.errors import NotFound
+from sessions_app.contract.events import EVERYTHING, EventFilter, EventView
+from sessions_app.contract.paging import Cursor, EventPage, checked_limit
+from sessions_app.models import Run, Session, StoreState, Thread, Turn
+from sessions_app.store.looking import look
+
+if TYPE_CHECKING:
+    from sessions_app.contract.identity import SessionKey
+
+_COLUMNS: Final = ("sequence", "type", "payload", "at", "thread_id", "turn_id", "run_id")
+
+
+@look
+def events(
+    key: SessionKey,
+    cursor: str | None = None,
+    limit: int = 100,
+    within: EventFilter = EVERYTHING,
+) -> EventPage[EventView]:
+    """The events behind `cursor`; without one, from the oldest that was not pruned.
+
+    `limit` counts events examined, so a filtered page may be empty and still advance (R093). Since
+    sequences are gapless (law 3), a page is a range of them, and one statement reads it together
+    with floor, newest sequence and incarnation. Raises CursorExpired, Invalid, NotFound.
+    """
+    after = None if cursor is None else Cursor.decode(cursor)
+    check_ownership(key, within)
+    rows = _read(key, after, checked_limit(limit), within)
+    if not rows:
+        msg = f"session {key} was not found"
+        raise NotFound(msg)
+    session_pk, floor, newest, incarnation = rows[0][:4]
+    if after is not None:
+        after.check(session_pk, incarnation, newest, floor)
+    begin = floor if after is None else after.sequence
+    through = min(begin + limit, newest)
+
+    def position(sequence: int) -> str:
+        return Cursor(session_pk, sequence, incarnation).encode()
+
+    shown = [row[4:] for row in rows if row[4] is not None]
+    items = tuple(_view(facts, position(facts[0])) for facts in shown)
+    return EventPage(items, position(through), through, newest)
+
+
+def _read(
+    key: SessionKey, after: Cursor | None, limit: int, within: EventFilter
+) -> list[tuple[Any, ...]]:
+    """The Session with the events of one range, or with nulls in their place when it holds none."""
+    begin = F("pruned_through") if after is None else Value(after.sequence)
+    in_range = Q(events__sequence__gt=begin, events__sequence__lte=begin + limit)
+    shown = FilteredRelation("events", condition=in_range & _condition(within))
+    rows = Session.objects.filter(namespace=key.namespace, session_id=key.session_id).annotate(
+        incarnation=Subquery(StoreState.objects.values("incarnation")[:1]), shown=shown
+    )
+    columns = ("pk", "pruned_through", "last_sequence", "incarnation")
+    found = rows.order_by("shown__sequence").values_list(
+        *columns, *(f"shown__{name}" for name in _COLUMNS)
+    )
+    return list(found)
+
+
+def _condition(within: EventFilter) -> Q:
+    """What an event has to be like; `EventFilter.admits` says the same of one in memory."""
+    named = (("thread_id", within.thread_id), ("turn_id", within.turn_id))
+    condition = Q(**{f"events__{name}": value for name, value in named if value})
+    if within.run_id:
+        condition &= Q(events__run_id=within.run_id) | Q(events__run_id=None)
+    return condition
+
+
+def _view(facts: tuple[Any, ...], cursor: str) -> EventView:
+    sequence, type_, payload, at, thread_id, turn_id, run_id = facts
+    return EventView(sequence, type_, payload, at, cursor, thread_id, turn_id, run_id)
+
+
+def check_ownership(key: SessionKey, within: EventFilter) -> None:
+    """What the filter names has to be of this Session: else NotFound, not an empty page."""
+    if within.thread_id is None:
+        return
+    owner = {"session__namespace": key.namespace, "session__session_id": key.session_id}
+    thread = {"thread__thread_id": within.thread_id}
+    if within.run_id is not None:
+        run = Run.objects.filter(pk=within.run_id, turn=within.turn_id, **thread, **owner)
+        found = run.exists()
+    elif within.turn_id is not None:
+        found = Turn.objects.filter(pk=within.turn_id, **thread, **owner).exists()
+    else:
+        found = Thread.objects.filter(thread_id=within.thread_id, **owner).exists()
+    if not found:
+        msg = f"{within.run_id or within.turn_id or within.thread_id} was not found in {key}"
+        raise NotFound(msg)

@@ -1,0 +1,1 @@
+"""A Django app with the agent and tools that workers run while their surroundings break."""

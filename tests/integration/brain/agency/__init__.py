@@ -1,0 +1,1 @@
+"""A Django app with the agent that real worker processes run in tests."""

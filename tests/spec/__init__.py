@@ -1,0 +1,1 @@
+"""What is asked of the house, and which tests hold it: `make coverage-of-spec`."""
