@@ -25,7 +25,7 @@ from sessions_app.models import AuditEntry, Host, PurgeMarker, Session, StoreSta
 from sessions_app.store import admission, clock, controls, purging
 from tests.covers import poses
 from tests.integration.events.leftovers import everywhere
-from tests.integration.tooling.conftest import house, ledger, migrated_ledger, pool
+from tests.integration.tooling.conftest import house, pool
 from tests.integration.tooling.house import House, Letter, intent
 from tests.integration.tooling.pool import effects
 from tests.stores import FRAME, Gate, in_thread, wait_until_blocked
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hands_app.ledger.engine import Database
     from tests.stores import Store
 
-__all__ = ["house", "ledger", "migrated_ledger", "pool"]
+__all__ = ["house", "pool"]
 
 CANARY = "canary-7f3a"
 KEY = SessionKey("acme", "doomed")

@@ -114,7 +114,11 @@ class Pool:
 
     def wait_for(self, command: Execute, state: str) -> None:
         """Wait until a command's execution stands at a state."""
-        until(lambda: self.state(command) == state, f"{state}, not {self.state(command)}", 45)
+        try:
+            until(lambda: self.state(command) == state, state, 45)
+        except AssertionError as error:
+            error.add_note(f"it is {self.state(command)}")
+            raise
 
     def wait_for_signals(self, count: int = 1) -> None:
         """Wait until so many fault points have left their signal."""
