@@ -20,6 +20,7 @@ from hands_app.contract.catalogue import load_catalogue
 from hands_app.contract.errors import Incompatible
 from hands_app.settings import read_environment
 from hands_app.transports.app import make_app
+from hands_app.transports.broker import see_that_children_get_messages
 from hands_app.transports.updates import CeleryUpdates
 from hands_app.worker.limits import confine
 from hands_app.worker.ports import HostProfile
@@ -44,6 +45,8 @@ def _prepare(instance: Any, **_: object) -> None:  # noqa: ANN401 - Celery's own
     forks = issubclass(instance.pool_cls, PreforkPool)
     consumed = list(instance.app.amqp.queues.consume_from)
     try:
+        if forks:
+            see_that_children_get_messages(configuration)
         _profiles.append(profile_of(consumed, 1 if forks else instance.concurrency))
         load_catalogue(configuration.tools)  # once for all children; errors show before any
     except Exception as error:  # the outermost frame of a signal

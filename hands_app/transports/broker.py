@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from hands_app.contract.errors import Incompatible
 from hands_app.transports import lost_redis  # noqa: F401 - listens for the start of a worker
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from hands_app.worker.configuration import Configuration
 
 SEND_SECONDS: Final = 1.0
 """Longest wait for a broker that is down or silent; the outbox keeps what it did not take."""
@@ -43,6 +46,23 @@ def broker_configuration(redis_url: str, state_dir: Path, rabbitmq_url: str = ""
         "worker_enable_remote_control": False,
         "worker_send_task_events": False,
     }
+
+
+def see_that_children_get_messages(configuration: Configuration) -> None:
+    """Refuse a pool of forked children on the folder broker (S22).
+
+    Celery cannot wait for a folder, so it hands out work by one pipe that all children share: one
+    that is killed while it reads takes the pipe's lock along, and the others wait for ever.
+
+    Raises:
+        Incompatible: there is neither Redis nor RabbitMQ.
+    """
+    if not configuration.rabbitmq_url and not configuration.redis_url:
+        message = (
+            "a prefork pool (Celery's default) needs Redis or RabbitMQ, and this worker has the "
+            "folder broker: start it with --pool threads, or set REDIS_URL or RABBITMQ_URL"
+        )
+        raise Incompatible(message)
 
 
 def _folder(folder: Path) -> dict[str, Any]:

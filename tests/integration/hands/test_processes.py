@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from durable_site.embedded.servers import start_redis
 from hands_app.ledger.commands import SqlCommands
 from hands_app.ledger.hosts import SqlHosts
 from tests.covers import covers, poses
@@ -17,6 +18,8 @@ from tests.integration.hands.examples import cancel, execute, query, until
 from tests.integration.hands.workers import Pool
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from hands_app.ledger.engine import Database
 
 pytestmark = pytest.mark.timeout(180)
@@ -28,10 +31,32 @@ def pool(state_dir: Path, ledger_url: str, database: Database) -> Pool:
     return Pool(state_dir, ledger_url, database)
 
 
+@pytest.fixture
+def forking_pool(state_dir: Path, ledger_url: str, database: Database) -> Iterator[Pool]:
+    """Give a pool without workers that has a Redis of its own."""
+    with start_redis() as server:
+        yield Pool(state_dir, ledger_url, database, server.url)
+
+
+@poses("S22")
+def test_a_prefork_pool_refuses_the_folder_broker(pool: Pool) -> None:
+    """S22: its children would share one pipe; the worker says what to use, and takes nothing."""
+    command = execute(oracle_tools.send.binding)
+    pool.send(command)
+    with pool.worker(pool="prefork") as worker:
+        assert worker.wait(30) != 0
+
+    said = (pool.state_dir / "worker-commands.log").read_text()
+    assert "Incompatible" in said
+    assert "--pool threads" in said
+    assert pool.effects_of(command) == 0
+
+
 @poses("S22")
 @pytest.mark.parametrize("kind", ["prefork", "solo"])
-def test_every_pool_of_celery_works(pool: Pool, kind: str) -> None:
+def test_every_pool_of_celery_works(forking_pool: Pool, kind: str) -> None:
     """S22: hosts are made in the children of a fork, and say goodbye when told to stop."""
+    pool = forking_pool
     command = execute(oracle_tools.send.binding)
     pool.send(command)
     with pool.worker(pool=kind) as worker:
@@ -83,11 +108,12 @@ def test_a_cancel_passes_a_busy_pool(pool: Pool) -> None:
 
 
 @poses("S22", "S4")
-def test_a_killed_child_of_a_prefork_pool_is_noticed(pool: Pool) -> None:
+def test_a_killed_child_of_a_prefork_pool_is_noticed(forking_pool: Pool) -> None:
     """S22, S4: its executions end as their effect classes say, and another child takes its place.
 
     Each child bounds its own memory: a tool that wants more fails alone.
     """
+    pool = forking_pool
     pool.environment["DURABLE_HANDS_MEMORY_BYTES"] = str(400 << 20)
     gate = str(pool.state_dir / "gate")
     greedy = execute(oracle_tools.hog.binding, {"size": 1 << 30})

@@ -1,4 +1,7 @@
-"""Real Hands workers in processes of their own, on the folder broker of a private state folder."""
+"""Real Hands workers in processes of their own, on the folder broker of a private state folder.
+
+A pool may have Redis instead.
+"""
 
 from __future__ import annotations
 
@@ -40,9 +43,10 @@ class Pool:
     state_dir: Path
     ledger_url: str
     database: Database
+    redis_url: str = ""
 
     def __post_init__(self) -> None:
-        self.app = make_app(Configuration(self.state_dir, self.ledger_url))
+        self.app = make_app(Configuration(self.state_dir, self.ledger_url, self.redis_url))
         self.oracle = self.state_dir / "oracle"
         self.signal_file = self.state_dir / "signals"
         # A successor that starts slowly meets a gap of scans and waits for one renewal (S4).
@@ -86,7 +90,7 @@ class Pool:
         ours = {
             "DURABLE_STATE_DIR": str(self.state_dir),
             "HANDS_DATABASE_URL": self.ledger_url,
-            "REDIS_URL": "",
+            "REDIS_URL": self.redis_url,
             "DURABLE_HANDS_TOOLS": "tests.integration.hands.oracle_tools",
             "DURABLE_DRAIN_SECONDS": "5",
             "DURABLE_FAULTS": faults,
