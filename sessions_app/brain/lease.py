@@ -191,7 +191,9 @@ class Renewals:
             return self._period
         now = time.monotonic()
         if now >= self._due:
-            answers = self._renew([held.pair for held in self._leases.live()])
+            # What is lost still stops here; renewed, nobody could take it up for a whole lease.
+            ours = [held.pair for held in self._leases.live() if not held.is_lost]
+            answers = self._renew(ours)
             locked = self._leases.answered(answers, now)
             self._due = now + (_LOCKED_AGAIN if locked else self._period)
         return max(0.0, min(self._due - time.monotonic(), _LOOP_LOOK))

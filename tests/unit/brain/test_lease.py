@@ -77,6 +77,20 @@ def test_s3_a_renewal_names_the_pairs_that_live_here_in_order() -> None:
 
 
 @poses("S3")
+def test_s3_what_is_lost_is_not_renewed_while_it_stops() -> None:
+    """A host that comes back after it was held for dead must not lengthen what it gave up."""
+    store, leases = Store(), Leases(30)
+    leases.hold(a_claim("a"), 0).stop("lost")
+    drained = leases.hold(a_claim("b"), 0)
+    drained.stop("drain")
+    renewals = Renewals(leases, store, pulse(Prompt()), period=10)
+
+    renewals._tick()
+
+    assert store.asked == [[drained.pair]]
+
+
+@poses("S3")
 def test_s3_only_superseded_means_lost() -> None:
     """A row that was locked is tried again within a second and is still ours."""
     store, leases = Store(), Leases(30)
