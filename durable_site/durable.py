@@ -52,6 +52,10 @@ class Durable(TypedDict):
     """An agent that changed under its version label: `refuse` it at start-up, or `accept` it."""
     WAKEUPS: str
     """Dotted path of the Wakeups port's implementation."""
+    AUTHORIZER: str
+    """Dotted path of the Authorizer port's implementation: who a request is of, what it may do."""
+    API_RATE: int | None
+    """Requests a second that one identity may make of one web process; None: no bound."""
     COMMIT_POLICY: str
     """Dotted path of a callable that sees the records inside each commit; empty for none (R247)."""
     OUTSIDE: tuple[str, ...]
@@ -107,6 +111,8 @@ def durable_settings(state_dir: Path, redis_url: str, *, on_sqlite: bool) -> Dur
         "RECOVERY": {"retries": 3, "first_seconds": 1.0, "cap_seconds": 30.0},
         "CHANGED_DEFINITIONS": choice("DURABLE_CHANGED_DEFINITIONS", ("refuse", "accept")),
         "WAKEUPS": "sessions_app.transports.celery_wakeups.CeleryWakeups",
+        "AUTHORIZER": text("DURABLE_AUTHORIZER", "sessions_app.api.authorizing.TokenAuthorizer"),
+        "API_RATE": bound("DURABLE_API_RATE", 100),
         "COMMIT_POLICY": "",
         "OUTSIDE": ("durable_site.outside.HandsLedger", "durable_site.outside.Objects"),
         "LEDGER": "durable_site.outside.HandsLedger",

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "ninja",  # the API's documents for people
     "sessions_app",
     "durable_site",
     # The demo's agent and tools register like a user's; nobody wants them in production.
@@ -66,6 +67,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "sessions_app.admin.policy.content_security_policy",
+    "sessions_app.api.middleware.speak_problems",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -91,6 +93,9 @@ TEMPLATES = [
         },
     },
 ]
+
+# A text of 1 MiB in JSON, whatever its characters; the strict loader bounds the rest.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 
 STATIC_URL = "static/"
 WHITENOISE_USE_FINDERS = True  # Serves straight from the apps: no collectstatic step to forget.

@@ -7,6 +7,7 @@ from django.views.generic import RedirectView
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
+    path("api/", include("sessions_app.api.site")),
 ]
 
 if not settings.PRODUCTION:

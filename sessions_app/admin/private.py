@@ -1,4 +1,4 @@
-"""Native state, and pages of output: that they are there. Bodies are shown to nobody (law 10)."""
+"""Native state, output, tokens: that they are there. Bodies are shown to nobody (law 10)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from django.contrib import admin
 from sessions_app.admin.columns import Linked, token_column
 from sessions_app.admin.readonly import ReadOnly
 from sessions_app.admin.searching import Names
-from sessions_app.models import Checkpoint, JournalEntry, OutputQuestion
+from sessions_app.models import Checkpoint, JournalEntry, OutputQuestion, Token
 
 _BODIES = frozenset({"body", "object_ref"})
 _PAGES = frozenset({"page"})
+_HASHES = frozenset({"digest"})
 _IDS = {"turn_": "turn_id", "thr_": "thread_id", "ses_": "session_id"}
 
 
@@ -70,3 +71,23 @@ class OutputQuestionAdmin(Linked, ReadOnly):
     hidden = _PAGES
     names = Names({"cmd_": "id", "exe_": "call_id", "ses_": "session_id"}, session="session__")
     nothing = "Nobody is asking for output now."
+
+
+@admin.register(Token)
+class TokenAdmin(ReadOnly):
+    """Tokens of programs; `durable token` makes and revokes them."""
+
+    list_display = (
+        "id",
+        "name",
+        "roles",
+        "created_by",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+        "used_at",
+    )
+    list_filter = (("revoked_at", admin.EmptyFieldListFilter), "created_at")
+    hidden = _HASHES
+    names = Names({"tok_": "id"}, words=("name", "created_by"))
+    nothing = "No token has been made; `durable token create` makes one."

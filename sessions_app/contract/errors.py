@@ -2,12 +2,13 @@
 
     DurableError
      ├─ Rejected        the caller's doing; nothing was written
-     │   ├─ NotFound · Invalid · Forbidden
+     │   ├─ NotFound · Invalid · Forbidden · Unauthenticated
      │   ├─ Conflict
      │   │   └─ Closed          closed Session or Thread, or a terminal Turn
      │   └─ CursorExpired
      ├─ Unavailable     try again later; nothing is known to be written
-     │   └─ Busy            a lock stayed taken
+     │   ├─ Busy            a lock stayed taken
+     │   └─ RateLimited     this caller asks too often
      ├─ OwnershipLost   stop, commit nothing, release nothing
      ├─ Incompatible    another host may
      ├─ ObjectLost      a body of the past that nobody can read any more
@@ -58,6 +59,12 @@ class Forbidden(Rejected):
     code = "FORBIDDEN"
 
 
+class Unauthenticated(Rejected):
+    """Nobody is known to ask: no token, or one that is wrong, expired or revoked, all alike."""
+
+    code = "UNAUTHENTICATED"
+
+
 class Conflict(Rejected):
     """The state found does not allow it, or the request id was used with other content."""
 
@@ -91,6 +98,17 @@ class Busy(Unavailable):
 
     An owner comes again, this is no failure (S15).
     """
+
+
+class RateLimited(Unavailable):
+    """This caller asks more often than it may; `retry_after` says in how many whole seconds."""
+
+    code = "RATE_LIMITED"
+
+    def __init__(self, message: str, retry_after: int = 1) -> None:
+        """Say what is limited, and when to come again."""
+        super().__init__(message)
+        self.retry_after = retry_after
 
 
 class OwnershipLost(DurableError):

@@ -16,6 +16,7 @@ from sessions_app.models.output import OutputQuestion
 from sessions_app.models.run import ModelCall, Run, Step
 from sessions_app.models.session import Session
 from sessions_app.models.thread import Thread
+from sessions_app.models.token import Token
 from sessions_app.models.tool import ToolCall
 from sessions_app.models.turn import Turn
 
@@ -39,6 +40,7 @@ __all__ = [
     "Step",
     "StoreState",
     "Thread",
+    "Token",
     "ToolCall",
     "Turn",
     "Wait",

@@ -44,6 +44,7 @@ OPERATIONS: Final = (
     "turn.submit",
     "turn.control",
     "rule.change",
+    "token.change",
     "session.create",
     "session.close",
     "session.prune",

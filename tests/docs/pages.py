@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 from pathlib import Path
@@ -96,12 +97,20 @@ def verbs() -> str:
     return head + "".join(rows) + "\n" + exits.HELP + "\n"
 
 
+def openapi() -> str:
+    """The document of the HTTP API."""
+    from sessions_app.api.site import api  # noqa: PLC0415 - as above
+
+    return json.dumps(api.get_openapi_schema(), indent=1, sort_keys=True) + "\n"
+
+
 PAGES = {
     "reference/python-api.md": python_api,
     "reference/shell.md": verbs,
     "reference/turn-states.md": turn_states,
     "reference/controls.md": controls,
     "reference/events.md": events,
+    "reference/openapi.json": openapi,
 }
 
 if __name__ == "__main__":

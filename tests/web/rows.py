@@ -18,6 +18,7 @@ from sessions_app.models import (
     Signal,
     StandingRule,
     StoreState,
+    Token,
     ToolCall,
     Wait,
     WorkspaceEntry,
@@ -128,6 +129,15 @@ def _add_operations(world: World, turn: Turn) -> None:
         reason="seen",
         before={"suspect": True},
         at=now,
+    )
+    Token.objects.create(
+        id=new_id("tok_"),
+        name="nightly",
+        digest=new_id("secret_"),
+        roles="viewer",
+        namespaces=["acme"],
+        created_by="eve",
+        created_at=now,
     )
     PurgeMarker.objects.create(
         id=new_id("prg_"),

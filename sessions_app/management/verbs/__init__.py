@@ -25,6 +25,7 @@ from sessions_app.management.verbs import (
     snapshot,
     status,
     submit,
+    token,
     versions,
     watch,
 )
@@ -70,6 +71,7 @@ VERBS: Final[dict[str, Verb]] = {
     "events": events,
     "output": output,
     "snapshot": snapshot,
+    "token": token,
     "versions": versions,
     "repin": repin,
     "scan": scan,

@@ -1,0 +1,1 @@
+"""HTTP for programs: parse, authorize, one call of the runtime, render (R116)."""
