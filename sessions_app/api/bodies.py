@@ -1,19 +1,26 @@
 """Parts that request bodies share."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field, WrapValidator
 
-from sessions_app.contract.content import MAX_INPUT_BYTES, UserInput, Wire
+from sessions_app.contract.content import MAX_INPUT_BYTES, VISIBLE, UserInput, Wire
+from sessions_app.contract.decisions import REASON_LENGTH
 
 REQUEST_ID: Final = r"^[A-Za-z0-9._:@+~/=-]{1,200}$"
-REASON_LENGTH: Final = 2000
+NO_NUL: Final = r"^[^\x00]*$"
+Reason = Annotated[str, Field(max_length=REASON_LENGTH, pattern=NO_NUL)]
+"""For the record, and for the model where it is told."""
 
 Content = Annotated[
-    Annotated[str, Field(pattern=r"\S", max_length=MAX_INPUT_BYTES)] | UserInput,
+    Annotated[str, Field(pattern=VISIBLE, max_length=MAX_INPUT_BYTES)] | UserInput,
     WrapValidator(lambda given, _check: given),
 ]
 """A text, or version-1 content; `user_input` checks it, as of every other caller."""
+
+
+FreeJson = Annotated[Any, Field(json_schema_extra={"format": "durable-json"})]
+"""Any strict JSON; the document says what that is."""
 
 
 class Requested(Wire):
@@ -31,4 +38,4 @@ class WithContent(Requested):
 class Reasoned(Requested):
     """A decision with the reason that goes on record."""
 
-    reason: str = Field(default="", max_length=REASON_LENGTH)
+    reason: Reason = ""

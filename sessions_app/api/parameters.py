@@ -3,7 +3,7 @@
 from typing import Annotated, Final
 
 from ninja import Path, Query
-from pydantic import Field
+from pydantic import Field, JsonValue
 from pydantic.json_schema import SkipJsonSchema
 
 from sessions_app.contract.content import Wire
@@ -14,21 +14,27 @@ from sessions_app.runtime import DurableRuntime
 from sessions_app.runtime.sessions import SessionHandle
 from sessions_app.runtime.threads import ThreadHandle
 from sessions_app.runtime.turns import TurnHandle
+from sessions_app.store import timeline
 
 NAME: Final = r"^[A-Za-z0-9][A-Za-z0-9._:@+~-]{0,127}$"
 ID: Final = r"^[a-z]{2,8}_[0-7][0-9abcdefghjkmnpqrstvwxyz]{25}$"
 
 
+def known(kind: str) -> dict[str, JsonValue]:
+    """Tell generators of test data what kind of id a text is."""
+    return {"format": f"durable-{kind}"}
+
+
 class NamespacePath(Wire):
     """A tenant."""
 
-    namespace: str = Field(pattern=NAME)
+    namespace: str = Field(pattern=NAME, json_schema_extra=known("namespace"))
 
 
 class SessionPath(NamespacePath):
     """A Session; whoever uses its handle learns whether there is one."""
 
-    session_id: str = Field(pattern=NAME)
+    session_id: str = Field(pattern=NAME, json_schema_extra=known("session"))
 
     def session(self, runtime: DurableRuntime) -> SessionHandle:
         """The Session's handle."""
@@ -38,7 +44,7 @@ class SessionPath(NamespacePath):
 class ThreadPath(SessionPath):
     """A Thread."""
 
-    thread_id: str = Field(pattern=NAME)
+    thread_id: str = Field(pattern=NAME, json_schema_extra=known("thread"))
 
     def thread(self, runtime: DurableRuntime) -> ThreadHandle:
         """The Thread's handle."""
@@ -48,7 +54,7 @@ class ThreadPath(SessionPath):
 class TurnPath(SessionPath):
     """A Turn of any Thread of the Session."""
 
-    turn_id: str = Field(pattern=ID)
+    turn_id: str = Field(pattern=ID, json_schema_extra=known("turn"))
 
     def turn(self, runtime: DurableRuntime) -> TurnHandle:
         """The Turn's handle; raises NotFound for one that is not of this Session (C81)."""
@@ -58,44 +64,44 @@ class TurnPath(SessionPath):
 class RunPath(TurnPath):
     """A Run."""
 
-    run_id: str = Field(pattern=ID)
+    run_id: str = Field(pattern=ID, json_schema_extra=known("run"))
 
 
 class StepPath(TurnPath):
     """A Step of any Run of the Turn."""
 
-    step_id: str = Field(pattern=ID)
+    step_id: str = Field(pattern=ID, json_schema_extra=known("step"))
 
 
 class ModelCallPath(TurnPath):
     """A model request of any Run of the Turn."""
 
-    model_call_id: str = Field(pattern=ID)
+    model_call_id: str = Field(pattern=ID, json_schema_extra=known("call"))
 
 
 class InteractionPath(TurnPath):
     """An interaction of the Turn."""
 
-    interaction_id: str = Field(pattern=ID)
+    interaction_id: str = Field(pattern=ID, json_schema_extra=known("interaction"))
 
 
 class ExecutionPath(TurnPath):
     """A tool call by its execution id."""
 
-    execution_id: str = Field(pattern=ID)
+    execution_id: str = Field(pattern=ID, json_schema_extra=known("execution"))
 
 
 class RulePath(NamespacePath):
     """A standing rule of the namespace."""
 
-    rule_id: str = Field(pattern=ID)
+    rule_id: str = Field(pattern=ID, json_schema_extra=known("rule"))
 
 
 class DefinitionPath(Wire):
     """One version of an agent."""
 
-    agent: str = Field(pattern=NAME)
-    version: str = Field(pattern=NAME)
+    agent: str = Field(pattern=NAME, json_schema_extra=known("agent"))
+    version: str = Field(pattern=NAME, json_schema_extra=known("version"))
 
 
 Optional = str | SkipJsonSchema[None]
@@ -104,7 +110,7 @@ Optional = str | SkipJsonSchema[None]
 
 Cursor = Annotated[
     str,
-    Field(max_length=512, json_schema_extra={"format": "durable-cursor"}),
+    Field(max_length=512, json_schema_extra=known("cursor")),
 ]
 
 
@@ -126,13 +132,17 @@ class Paging(Wire):
 class Scope(Wire):
     """A Thread, a Turn with its Thread, or a Run with its Turn; nothing: the whole Session."""
 
-    thread_id: Optional = Field(default=None, pattern=NAME)
-    turn_id: Optional = Field(default=None, pattern=ID, description="needs threadId")
-    run_id: Optional = Field(default=None, pattern=ID, description="needs turnId")
+    thread_id: Optional = Field(default=None, pattern=NAME, json_schema_extra=known("thread"))
+    turn_id: Optional = Field(
+        default=None, pattern=ID, json_schema_extra=known("turn"), description="of its Thread"
+    )
+    run_id: Optional = Field(
+        default=None, pattern=ID, json_schema_extra=known("run"), description="of its Turn"
+    )
 
-    def within(self) -> EventFilter:
-        """As the runtime takes it; raises Invalid for a part without its whole (R089)."""
-        return EventFilter(self.thread_id, self.turn_id, self.run_id)
+    def within(self, session: SessionHandle) -> EventFilter:
+        """As the runtime takes it, the wholes of a part filled in; raises NotFound (R089)."""
+        return timeline.scope(session.key, self.thread_id, self.turn_id, self.run_id)
 
 
 class EventPaging(Scope, Paging):
@@ -142,7 +152,7 @@ class EventPaging(Scope, Paging):
 class ModelCallPaging(Paging):
     """A page of model requests, of one Step where it is named."""
 
-    step_id: Optional = Field(default=None, pattern=ID)
+    step_id: Optional = Field(default=None, pattern=ID, json_schema_extra=known("step"))
 
 
 class InboxPaging(Paging):
@@ -160,7 +170,7 @@ class RulePaging(Paging):
 class AgentScope(Wire):
     """One agent, or all."""
 
-    agent: Optional = Field(default=None, pattern=NAME)
+    agent: Optional = Field(default=None, pattern=NAME, json_schema_extra=known("agent"))
 
 
 class OutputRange(Wire):

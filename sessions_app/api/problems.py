@@ -28,6 +28,7 @@ STATUSES: Final[Mapping[type[errors.DurableError], int]] = {
     errors.Forbidden: 403,
     errors.NotFound: 404,
     errors.Conflict: 409,
+    errors.WrongAnswer: 409,  # of the state: what is asked says which answers there are
     errors.CursorExpired: 410,
     errors.RateLimited: 429,
     errors.Rejected: 400,

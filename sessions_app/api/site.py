@@ -9,6 +9,7 @@ from ninja import NinjaAPI
 from ninja.openapi.docs import Swagger
 
 from sessions_app.api import problems
+from sessions_app.api.bodies import NO_NUL
 from sessions_app.api.operations import StrictParser, authenticate
 from sessions_app.api.problems import MEDIA_TYPE
 from sessions_app.api.routes import controls, events, operators, sessions, turns
@@ -19,6 +20,22 @@ if TYPE_CHECKING:
 
 VERSION: Final = "1.0.0"
 _FIRST_REFUSAL: Final = 400
+_HERE: Final = {"$ref": "#/components/schemas/StrictJson"}
+_STRICT_JSON: Final = {
+    "title": "StrictJson",
+    "description": "JSON that no reader changes: no NUL, no integer beyond 2^53 - 1, 100 levels",
+    "anyOf": [
+        {"type": ["null", "boolean"]},
+        {"type": "number", "minimum": -(2**53) + 1, "maximum": 2**53 - 1},
+        {"type": "string", "pattern": NO_NUL},
+        {"type": "array", "items": _HERE},
+        {
+            "type": "object",
+            "additionalProperties": _HERE,
+            "propertyNames": {"pattern": NO_NUL},
+        },
+    ],
+}
 _SECURITY: Final = {
     "token": {"type": "http", "scheme": "bearer", "description": "`durable token create`"},
     "login": {"type": "apiKey", "in": "cookie", "name": "sessionid"},
@@ -37,14 +54,31 @@ class DurableApi(NinjaAPI):
             for operation in operations.values():
                 _mend(operation)
         made["components"]["securitySchemes"] = _SECURITY
+        made["components"]["schemas"]["StrictJson"] = _STRICT_JSON
+        _name_strict(made["components"]["schemas"])
         return made
+
+
+def _name_strict(schema: Any) -> None:  # noqa: ANN401 - any part of a document
+    """Put the name of strict JSON where a schema says that it takes any JSON."""
+    inner = schema.values() if isinstance(schema, dict) else schema
+    for each in inner if isinstance(schema, dict | list) else ():
+        if isinstance(each, dict) and each.get("format") == "durable-json":
+            del each["format"]
+            each["$ref"] = "#/components/schemas/StrictJson"
+        else:
+            _name_strict(each)
 
 
 def _mend(operation: dict[str, Any]) -> None:
     """Say what Ninja does not: how refusals look, who may come in, that queries have no null."""
     for parameter in operation["parameters"]:
-        if parameter["schema"].get("default", ...) is None:
-            del parameter["schema"]["default"]
+        schema = parameter["schema"]
+        if schema.get("default", ...) is None:
+            del schema["default"]
+        if len(kinds := schema.get("anyOf", ())) == 1:
+            schema |= kinds[0]
+            del schema["anyOf"]
     for status, response in operation["responses"].items():
         if int(status) >= _FIRST_REFUSAL:
             content = response["content"]

@@ -5,6 +5,7 @@ A string or version "1" content of text, image, audio and video parts (R036, R03
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -28,29 +29,48 @@ class Wire(BaseModel):
     )
 
 
+_BLANK: Final = r"\x00-\x20\x7f-\xa0\u1680\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ufeff"
+VISIBLE: Final = rf"^[^\x00]*[^{_BLANK}][^\x00]*$"
+"""A text with something to read in it, the same in every dialect of patterns."""
+
+
+_READABLE: Final = re.compile(f"[^{_BLANK}]")
+
+
+def _tagged(schema: dict[str, Any]) -> None:
+    """The type tells parts apart, so that documents ask for it; Python callers give a class."""
+    schema["required"] = ["type", *schema["required"]]
+
+
 class TextPart(Wire):
     """Plain text."""
 
+    model_config = ConfigDict(json_schema_extra=_tagged)
+
     type: Literal["text"] = "text"
-    text: str
+    text: str = Field(json_schema_extra={"pattern": VISIBLE})
 
 
 _SUBTYPE: Final = "[A-Za-z0-9.+-]+"
 _BASE64: Final = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
-_ONE_SOURCE: Final[dict[str, Any]] = {
-    "oneOf": [
-        {"required": ["url"], "properties": {"url": {"type": "string"}, "data": {"type": "null"}}},
-        {"required": ["data"], "properties": {"data": {"type": "string"}, "url": {"type": "null"}}},
+_URL: Final = r"^https?://[!-.0-~][!-~]*$"
+
+
+def _from_one_source(schema: dict[str, Any]) -> None:
+    """For documents; `_one_source` checks it with a better word."""
+    _tagged(schema)
+    text, nothing = {"type": "string"}, {"type": "null"}
+    schema["oneOf"] = [
+        {"required": ["url"], "properties": {"url": text, "data": nothing}},
+        {"required": ["data"], "properties": {"data": text, "url": nothing}},
     ]
-}
-"""For documents; `_one_source` checks it with a better word."""
 
 
 class _Media(Wire):
-    model_config = ConfigDict(json_schema_extra=_ONE_SOURCE)
+    model_config = ConfigDict(json_schema_extra=_from_one_source)
 
     mime_type: str = Field(pattern=rf"^[a-z]+/{_SUBTYPE}$")
-    url: str | None = Field(default=None, pattern=r"^https?://[^\s/]", max_length=4096)
+    url: str | None = Field(default=None, pattern=_URL, max_length=4096)
     data: str | None = Field(default=None, pattern=_BASE64)
 
     @model_validator(mode="after")
@@ -149,7 +169,7 @@ def _check_strict(value: object) -> None:
 
 
 def _check_texts(parsed: UserInput) -> None:
-    if any(isinstance(part, TextPart) and not part.text.strip() for part in parsed.parts):
+    if any(isinstance(part, TextPart) and not _READABLE.search(part.text) for part in parsed.parts):
         msg = "input has a text without a visible character; providers refuse such a message"
         raise Invalid(msg)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, TypedDict
 
 from hands_app.contract.errors import InvalidJson
 from hands_app.contract.strict_json import check
-from sessions_app.contract.errors import Invalid
+from sessions_app.contract.errors import Invalid, WrongAnswer
 from sessions_app.contract.identity import checked_name
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Decision:
 
 
 def decision(response: object) -> Decision:
-    """Read the answer to an approval; raises Invalid for anything else."""
+    """Read the answer to an approval; raises WrongAnswer for anything else."""
     match response:
         case bool():
             return Decision(response)
@@ -46,7 +46,7 @@ def decision(response: object) -> Decision:
             return Decision(word == "allow", checked_reason(rest.get("reason") or ""))
         case _:
             msg = f"an approval is answered with {_FORM}"
-            raise Invalid(msg)
+            raise WrongAnswer(msg)
 
 
 def checked_reason(reason: object) -> str:

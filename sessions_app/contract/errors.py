@@ -3,6 +3,7 @@
     DurableError
      ├─ Rejected        the caller's doing; nothing was written
      │   ├─ NotFound · Invalid · Forbidden · Unauthenticated
+     │   │             └─ WrongAnswer
      │   ├─ Conflict
      │   │   └─ Closed          closed Session or Thread, or a terminal Turn
      │   └─ CursorExpired
@@ -51,6 +52,12 @@ class Invalid(Rejected):
     """The form of the request is wrong; its request id stays free."""
 
     code = "INVALID"
+
+
+class WrongAnswer(Invalid):
+    """The answer does not fit what is asked: an approval takes a decision and nothing else."""
+
+    code = "WRONG_ANSWER"
 
 
 class Forbidden(Rejected):

@@ -82,6 +82,31 @@ def _view(facts: tuple[Any, ...], cursor: str) -> EventView:
     return EventView(sequence, type_, payload, at, cursor, thread_id, turn_id, run_id)
 
 
+@look
+def scope(
+    key: SessionKey, thread_id: str | None, turn_id: str | None, run_id: str | None
+) -> EventFilter:
+    """A filter of what is named, with the Turn of a Run and the Thread of a Turn filled in.
+
+    Raises NotFound for a Run or Turn that is not of this Session.
+    """
+    owner = {"session__namespace": key.namespace, "session__session_id": key.session_id}
+    if run_id and not turn_id:
+        runs = Run.objects.filter(pk=run_id, **owner)
+        turn_id = _only(runs.values_list("turn_id", flat=True).first(), run_id, key)
+    if turn_id and not thread_id:
+        turns = Turn.objects.filter(pk=turn_id, **owner)
+        thread_id = _only(turns.values_list("thread__thread_id", flat=True).first(), turn_id, key)
+    return EventFilter(thread_id, turn_id, run_id)
+
+
+def _only(found: str | None, name: str, key: SessionKey) -> str:
+    if found is None:
+        msg = f"{name} was not found in {key}"
+        raise NotFound(msg)
+    return found
+
+
 def check_ownership(key: SessionKey, within: EventFilter) -> None:
     """What the filter names has to be of this Session: else NotFound, not an empty page."""
     if within.thread_id is None:

@@ -1,12 +1,11 @@
 """Controls of a Turn and answers to what it asks; who did it goes on record."""
 
 from functools import partial
-from typing import Any
 
 from ninja import Router
-from pydantic import Field
+from pydantic import Field, StrictInt
 
-from sessions_app.api.bodies import REQUEST_ID, Reasoned, Requested, WithContent
+from sessions_app.api.bodies import REQUEST_ID, FreeJson, Reasoned, Requested, WithContent
 from sessions_app.api.operations import TURN, route, runtime
 from sessions_app.api.parameters import AtInteraction, AtTurn, Pages
 from sessions_app.contract.grants import Identity, Operation
@@ -31,20 +30,20 @@ class Withdrawal(Requested):
 class Resumption(Requested):
     """Lifts the pause that was seen at a revision, and nothing else."""
 
-    expected_revision: int = Field(ge=1, le=2**53)
+    expected_revision: StrictInt = Field(ge=1, le=2**53)
 
 
 class Signalling(Requested):
     """A signal `x.<ns>.<name>` with any JSON."""
 
     key: str = Field(pattern=r"^x(\.[A-Za-z0-9_-]+){2,}$", max_length=128)
-    content: Any = None
+    content: FreeJson = None
 
 
 class Answer(Requested):
-    """What a person says: for an approval true, false or decision and reason."""
+    """What a person says: of an approval true, false, or {decision: allow or deny, reason}."""
 
-    response: Any
+    response: FreeJson
 
 
 @_control(TURN + "/steer")

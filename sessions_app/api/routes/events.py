@@ -27,10 +27,12 @@ def list_events(where: AtSession, page: EventPages) -> EventPage[EventView]:
     `limit` counts events examined, so a page may be empty and still advance; at the end `through`
     is `lastSequence`.
     """
-    return where.session(runtime()).list_events(page.after, page.limit, page.within())
+    session = where.session(runtime())
+    return session.list_events(page.after, page.limit, page.within(session))
 
 
 @route(router, "GET", SESSION + "/snapshot", needs=Operation.READ, gives=model(Snapshot))
 def get_snapshot(where: AtSession, scope: Within) -> Snapshot:
     """All that is public of a Session or a scope of it, at one cursor."""
-    return where.session(runtime()).snapshot(scope.within())
+    session = where.session(runtime())
+    return session.snapshot(scope.within(session))

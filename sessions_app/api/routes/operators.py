@@ -1,11 +1,11 @@
 """What operators and approvers see across Sessions, and what they may do to a Turn or Thread."""
 
-from typing import Any
+from datetime import timedelta
 
 from ninja import Router
-from pydantic import AwareDatetime, Field
+from pydantic import Field, StrictBool, StrictInt
 
-from sessions_app.api.bodies import REASON_LENGTH, Reasoned
+from sessions_app.api.bodies import FreeJson, Reason, Reasoned
 from sessions_app.api.operations import THREAD, TURN, route, runtime
 from sessions_app.api.parameters import (
     NAME,
@@ -19,6 +19,7 @@ from sessions_app.api.parameters import (
     OfAgent,
     OutputPart,
     RulePages,
+    known,
 )
 from sessions_app.contract.content import Wire
 from sessions_app.contract.errors import Invalid, NotFound
@@ -27,8 +28,10 @@ from sessions_app.contract.paging import Page
 from sessions_app.contract.versions import Capabilities, DefinitionView, RepinView, VersionView
 from sessions_app.contract.views import InteractionView, OutputView, Receipt, RuleView
 from sessions_app.contract.wire import list_model, model, page_model
+from sessions_app.store import clock
 
 router = Router(tags=["operators"])
+_TEN_YEARS = 10 * 366 * 24 * 3600
 _NAMESPACE = "/namespaces/{namespace}"
 
 
@@ -36,26 +39,28 @@ class NewRule(Wire):
     """A standing rule: answers later approvals of a tool ahead; what is null narrows nothing."""
 
     tool: str = Field(pattern=NAME)
-    allow: bool
+    allow: StrictBool
     agent: str | None = Field(default=None, pattern=NAME)
-    session_id: str | None = Field(default=None, pattern=NAME)
-    arguments: Any = Field(default=None, description="exactly these; null: any")
-    reason: str = Field(default="", max_length=REASON_LENGTH)
-    expires_at: AwareDatetime | None = None
+    session_id: str | None = Field(default=None, pattern=NAME, json_schema_extra=known("session"))
+    arguments: FreeJson = Field(default=None, description="exactly these; null: any")
+    reason: Reason = ""
+    seconds: StrictInt | None = Field(
+        default=None, ge=1, le=_TEN_YEARS, description="how long it holds; null: until revoked"
+    )
 
 
 class Revocation(Wire):
     """Why a rule answers nothing from now on."""
 
-    reason: str = Field(default="", max_length=REASON_LENGTH)
+    reason: Reason = ""
 
 
 class Repinning(Wire):
     """Another version of a Thread's agent; a dry run says what stands against it."""
 
-    version: str = Field(pattern=NAME)
-    dry_run: bool = True
-    reason: str = Field(default="", max_length=REASON_LENGTH)
+    version: str = Field(pattern=NAME, json_schema_extra=known("version"))
+    dry_run: StrictBool = True
+    reason: Reason = ""
 
 
 @route(
@@ -91,7 +96,7 @@ def create_rule(where: InNamespace, body: NewRule, identity: Identity) -> RuleVi
         agent=body.agent,
         session_id=body.session_id,
         reason=body.reason,
-        expires_at=body.expires_at,
+        expires_at=None if body.seconds is None else clock.now() + timedelta(seconds=body.seconds),
     )
 
 

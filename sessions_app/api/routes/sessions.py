@@ -1,7 +1,7 @@
 """Sessions and Threads."""
 
 from ninja import Router
-from pydantic import Field
+from pydantic import Field, StrictInt
 
 from sessions_app.api.operations import SESSION, SESSIONS, THREAD, route, runtime
 from sessions_app.api.parameters import (
@@ -10,6 +10,7 @@ from sessions_app.api.parameters import (
     AtThread,
     InNamespace,
     Pages,
+    known,
 )
 from sessions_app.contract.content import Wire
 from sessions_app.contract.grants import Operation
@@ -22,11 +23,11 @@ _LARGEST = 2**31 - 1
 
 
 class _Pinned(Wire):
-    agent: str = Field(pattern=NAME, json_schema_extra={"format": "durable-agent"})
+    agent: str = Field(pattern=NAME, json_schema_extra=known("agent"))
     version: str | None = Field(
         default=None,
         pattern=NAME,
-        json_schema_extra={"format": "durable-version"},
+        json_schema_extra=known("version"),
         description="null: the newest one known here",
     )
 
@@ -46,8 +47,8 @@ class NewThread(_Pinned):
 class Retention(Wire):
     """How many events are kept, and for how many seconds; null: as the deployment says."""
 
-    events: int | None = Field(default=None, ge=1, le=_LARGEST)
-    seconds: int | None = Field(default=None, ge=1, le=_LARGEST)
+    events: StrictInt | None = Field(default=None, ge=1, le=_LARGEST)
+    seconds: StrictInt | None = Field(default=None, ge=1, le=_LARGEST)
 
 
 @route(router, "GET", SESSIONS, needs=Operation.READ, gives=page_model(SessionView))

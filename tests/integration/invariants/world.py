@@ -123,6 +123,10 @@ class World:
         self.commit(claim, **_outcome(1), intents=(intent,), frame=_frame("asked"), end=end)
         return ToolCall.objects.get(turn_id=claim.turn_id)
 
+    def parks_on(self, claim: Claim, *intents: IntentDraft) -> None:
+        """Store a model outcome that asks for these calls, and wait for them."""
+        self.commit(claim, **_outcome(1), intents=intents, frame=_frame("asked"), end=Park())
+
     def applies_result(self, claim: Claim, call: ToolCall) -> None:
         """Store a local call's result and a checkpoint that contains it."""
         result = ResultDraft(execution_id=call.id, state=CallState.COMPLETED, content="done")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ImageUrl, ModelRequest, UserPromptPart
 
-from sessions_app.contract.content import MAX_INPUT_BYTES, UserInput, user_input
+from sessions_app.contract.content import MAX_INPUT_BYTES, VISIBLE, UserInput, user_input
 from sessions_app.contract.errors import Invalid
 from tests.covers import covers, poses
 
@@ -99,9 +100,16 @@ def test_a_whole_surrogate_pair_is_one_character() -> None:
         alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00"),
         min_size=1,
         max_size=50,
-    ).filter(str.strip)
+    ).filter(re.compile(VISIBLE).search)
 )
 def test_content_survives_the_wire(text: str) -> None:
     """Content read back from its wire form is equal and has the same digest."""
     content = user_input(text)
     assert UserInput.model_validate(content.wire()).digest == content.digest
+
+
+@pytest.mark.parametrize("text", ["\u200b\u200b", "\u3000", "\x01\x7f", "\ufeff", "\u2028"])
+def test_a_text_of_what_nobody_sees_is_no_input(text: str) -> None:
+    """Spaces of every width and controls alone say nothing."""
+    with pytest.raises(Invalid, match="visible"):
+        user_input(text)

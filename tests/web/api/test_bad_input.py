@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -78,7 +79,7 @@ def test_a_bad_body_is_refused_and_writes_nothing(
     for name, (raw, status) in _bad_bodies(path).items():
         if path.endswith("/close") and status == 400:
             continue  # takes no body, and so looks at none
-        answer = _in_time(lambda raw=raw: caller.call(method, path, raw=raw))  # type: ignore[misc]
+        answer = _in_time(partial(caller.call, method, path, raw=raw))
         if path.endswith("/close"):
             continue
         assert answer.status_code == status, (name, answer.content[:300])
@@ -112,7 +113,7 @@ def test_a_bad_page_is_refused(program: Callable[..., Program], path: str) -> No
     limits = ("-1", "0", "1001", str(2**63), "1e3", "", "ten", "1.5")
     cursors = ("x", "%00", "é", "A" * 600, "W10", "bnVsbA", "WyJhIiwtMV0")
     for query in (*(f"limit={each}" for each in limits), *(f"cursor={each}" for each in cursors)):
-        answer = _in_time(lambda query=query: caller.get(f"{path}?{query}"))  # type: ignore[misc]
+        answer = _in_time(partial(caller.get, f"{path}?{query}"))
         assert answer.status_code in {400, 404}, (query, answer.content[:200])
         _check_problem(answer)
 
@@ -177,3 +178,27 @@ def _check_problem(answer: HttpResponse) -> None:
     assert problem["status"] == answer.status_code
     text = answer.content.decode()
     assert [word for word in INSIDE if word in text] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "value"),
+    [
+        ("/namespaces/acme/sessions/chat/retention", "events", True),
+        ("/namespaces/acme/sessions/chat/retention", "events", "5"),
+        ("/namespaces/acme/sessions/chat/retention", "events", 5.5),
+        ("/namespaces/acme/rules", "allow", "yes"),
+        ("/namespaces/acme/rules", "allow", 1),
+        (f"/namespaces/acme/sessions/chat/turns/{NAMES['turnId']}/resume", "expectedRevision", "1"),
+        (f"/namespaces/acme/sessions/chat/turns/{NAMES['turnId']}/pause", "requestId", 7),
+    ],
+)
+def test_a_value_of_another_type_is_refused(
+    program: Callable[..., Program], path: str, field: str, value: object
+) -> None:
+    """Nothing is taken for what it nearly is: true is no number, "yes" is no truth."""
+    method = "PUT" if path.endswith("/retention") else "POST"
+
+    answer = program(Role.OPERATOR).call(method, path, {**_body_of(path), field: value})
+
+    assert answer.status_code == 400
+    assert field in said(answer)["detail"]
