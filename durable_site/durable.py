@@ -54,6 +54,10 @@ class Durable(TypedDict):
     """Dotted path of the Wakeups port's implementation."""
     AUTHORIZER: str
     """Dotted path of the Authorizer port's implementation: who a request is of, what it may do."""
+    STREAMS: int
+    """Event streams that one web process serves at once."""
+    STREAMS_EACH: int
+    """Those of one identity among them."""
     API_RATE: int | None
     """Requests a second that one identity may make of one web process; None: no bound."""
     COMMIT_POLICY: str
@@ -112,6 +116,8 @@ def durable_settings(state_dir: Path, redis_url: str, *, on_sqlite: bool) -> Dur
         "CHANGED_DEFINITIONS": choice("DURABLE_CHANGED_DEFINITIONS", ("refuse", "accept")),
         "WAKEUPS": "sessions_app.transports.celery_wakeups.CeleryWakeups",
         "AUTHORIZER": text("DURABLE_AUTHORIZER", "sessions_app.api.authorizing.TokenAuthorizer"),
+        "STREAMS": count("DURABLE_STREAMS", 2000),
+        "STREAMS_EACH": count("DURABLE_STREAMS_EACH", 200),
         "API_RATE": bound("DURABLE_API_RATE", 100),
         "COMMIT_POLICY": "",
         "OUTSIDE": ("durable_site.outside.HandsLedger", "durable_site.outside.Objects"),

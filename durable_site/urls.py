@@ -2,12 +2,15 @@
 
 from django.conf import settings
 from django.contrib import admin
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.views.generic import RedirectView
+
+from sessions_app.api.site import responses_api
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
     path("api/", include("sessions_app.api.site")),
+    re_path(r"^(?=responses(/|$))", responses_api.urls),
 ]
 
 if not settings.PRODUCTION:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final
 
-from pydantic import Field, WrapValidator
+from pydantic import BeforeValidator, Field, WrapValidator
 
 from sessions_app.contract.content import MAX_INPUT_BYTES, VISIBLE, UserInput, Wire
 from sessions_app.contract.decisions import REASON_LENGTH
@@ -18,6 +18,17 @@ Content = Annotated[
 ]
 """A text, or version-1 content; `user_input` checks it, as of every other caller."""
 
+
+def _number(given: object) -> object:
+    """JSON has one kind of number: 5.0 is 5; true and "5" are none."""
+    if isinstance(given, bool | str):
+        msg = "not a number"
+        raise ValueError(msg)  # noqa: TRY004 - pydantic's way to refuse
+    return given
+
+
+IS_NUMBER: Final = BeforeValidator(_number)
+"""Behind the bounds of a number: `Annotated[int, Field(ge=1), IS_NUMBER]`."""
 
 FreeJson = Annotated[Any, Field(json_schema_extra={"format": "durable-json"})]
 """Any strict JSON; the document says what that is."""

@@ -93,7 +93,7 @@ def route(
 
         @wraps(view)
         def guarded(request: HttpRequest, **values: object) -> HttpResponse:
-            _check_query(request, known())
+            check_query(request, known())
             identity = identity_of(request)
             where = values.get("where")
             namespace = getattr(where, "namespace", None)
@@ -146,7 +146,7 @@ def _query_names(router: Router, path: str, method: str) -> frozenset[str]:
     return frozenset(name for each in queries for name in each.__ninja_flatten_map__)
 
 
-def _check_query(request: HttpRequest, known: frozenset[str]) -> None:
+def check_query(request: HttpRequest, known: frozenset[str]) -> None:
     """Raise Invalid for a parameter that is not known, or is given twice."""
     for name, values in request.GET.lists():
         if name not in known:

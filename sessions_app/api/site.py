@@ -12,7 +12,8 @@ from sessions_app.api import problems
 from sessions_app.api.bodies import NO_NUL
 from sessions_app.api.operations import StrictParser, authenticate
 from sessions_app.api.problems import MEDIA_TYPE
-from sessions_app.api.routes import controls, events, operators, sessions, turns
+from sessions_app.api.routes import controls, events, operators, responses, sessions, turns
+from sessions_app.api.stream import stream
 
 if TYPE_CHECKING:
     from django.http import HttpRequest, HttpResponse
@@ -102,8 +103,20 @@ for _router in (
     controls.router,
     events.router,
     operators.router,
+    responses.router,
 ):
     api.add_router("", _router)
+
+responses_api = DurableApi(
+    auth=authenticate,
+    parser=StrictParser(),
+    docs_url=None,
+    openapi_url=None,
+    urls_namespace="durable-responses",
+)
+"""The same two operations at the address that R288 names."""
+problems.install(responses_api)
+responses_api.add_router("", responses.router)
 
 
 def documents(request: HttpRequest) -> HttpResponse:
@@ -113,6 +126,7 @@ def documents(request: HttpRequest) -> HttpResponse:
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("docs", documents, name="durable-api-docs"),
+    path("v1/namespaces/<str:namespace>/sessions/<str:session_id>/events/stream", stream),
     path("v1/", api.urls),
 ]
 OPEN: Final = frozenset({"/api/docs", "/api/v1/openapi.json"})

@@ -8,12 +8,13 @@ from django.db.models import F, FilteredRelation, Q, Subquery, Value
 
 from sessions_app.contract.errors import NotFound
 from sessions_app.contract.events import EVERYTHING, EventFilter, EventView
+from sessions_app.contract.identity import SessionKey
 from sessions_app.contract.paging import Cursor, EventPage, checked_limit
 from sessions_app.models import Run, Session, StoreState, Thread, Turn
 from sessions_app.store.looking import look
 
 if TYPE_CHECKING:
-    from sessions_app.contract.identity import SessionKey
+    from collections.abc import Collection
 
 _COLUMNS: Final = ("sequence", "type", "payload", "at", "thread_id", "turn_id", "run_id")
 
@@ -123,3 +124,14 @@ def check_ownership(key: SessionKey, within: EventFilter) -> None:
     if not found:
         msg = f"{within.run_id or within.turn_id or within.thread_id} was not found in {key}"
         raise NotFound(msg)
+
+
+@look
+def newest(keys: Collection[SessionKey]) -> dict[SessionKey, int]:
+    """The newest sequence of each of these Sessions, of those there are, in one statement."""
+    wanted = set(keys)
+    rows = Session.objects.filter(session_id__in={key.session_id for key in wanted}).values_list(
+        "namespace", "session_id", "last_sequence"
+    )
+    found = {SessionKey(namespace, name): last for namespace, name, last in rows}
+    return {key: last for key, last in found.items() if key in wanted}

@@ -1,11 +1,19 @@
 """Controls of a Turn and answers to what it asks; who did it goes on record."""
 
 from functools import partial
+from typing import Annotated
 
 from ninja import Router
-from pydantic import Field, StrictInt
+from pydantic import Field
 
-from sessions_app.api.bodies import REQUEST_ID, FreeJson, Reasoned, Requested, WithContent
+from sessions_app.api.bodies import (
+    IS_NUMBER,
+    REQUEST_ID,
+    FreeJson,
+    Reasoned,
+    Requested,
+    WithContent,
+)
 from sessions_app.api.operations import TURN, route, runtime
 from sessions_app.api.parameters import AtInteraction, AtTurn, Pages
 from sessions_app.contract.grants import Identity, Operation
@@ -30,7 +38,7 @@ class Withdrawal(Requested):
 class Resumption(Requested):
     """Lifts the pause that was seen at a revision, and nothing else."""
 
-    expected_revision: StrictInt = Field(ge=1, le=2**53)
+    expected_revision: Annotated[int, Field(ge=1, le=2**53 - 1), IS_NUMBER]
 
 
 class Signalling(Requested):

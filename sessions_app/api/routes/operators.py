@@ -1,11 +1,12 @@
 """What operators and approvers see across Sessions, and what they may do to a Turn or Thread."""
 
 from datetime import timedelta
+from typing import Annotated
 
 from ninja import Router
-from pydantic import Field, StrictBool, StrictInt
+from pydantic import Field, StrictBool
 
-from sessions_app.api.bodies import FreeJson, Reason, Reasoned
+from sessions_app.api.bodies import IS_NUMBER, FreeJson, Reason, Reasoned
 from sessions_app.api.operations import THREAD, TURN, route, runtime
 from sessions_app.api.parameters import (
     NAME,
@@ -44,8 +45,8 @@ class NewRule(Wire):
     session_id: str | None = Field(default=None, pattern=NAME, json_schema_extra=known("session"))
     arguments: FreeJson = Field(default=None, description="exactly these; null: any")
     reason: Reason = ""
-    seconds: StrictInt | None = Field(
-        default=None, ge=1, le=_TEN_YEARS, description="how long it holds; null: until revoked"
+    seconds: Annotated[int, Field(ge=1, le=_TEN_YEARS), IS_NUMBER] | None = Field(
+        default=None, description="how long it holds; null: until revoked"
     )
 
 

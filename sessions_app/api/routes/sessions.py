@@ -1,8 +1,11 @@
 """Sessions and Threads."""
 
-from ninja import Router
-from pydantic import Field, StrictInt
+from typing import Annotated
 
+from ninja import Router
+from pydantic import Field
+
+from sessions_app.api.bodies import IS_NUMBER
 from sessions_app.api.operations import SESSION, SESSIONS, THREAD, route, runtime
 from sessions_app.api.parameters import (
     NAME,
@@ -19,7 +22,7 @@ from sessions_app.contract.views import CheckpointView, MessageView, SessionView
 from sessions_app.contract.wire import model, page_model
 
 router = Router(tags=["sessions"])
-_LARGEST = 2**31 - 1
+_Bound = Annotated[int, Field(ge=1, le=2**31 - 1), IS_NUMBER]
 
 
 class _Pinned(Wire):
@@ -47,8 +50,8 @@ class NewThread(_Pinned):
 class Retention(Wire):
     """How many events are kept, and for how many seconds; null: as the deployment says."""
 
-    events: StrictInt | None = Field(default=None, ge=1, le=_LARGEST)
-    seconds: StrictInt | None = Field(default=None, ge=1, le=_LARGEST)
+    events: _Bound | None = None
+    seconds: _Bound | None = None
 
 
 @route(router, "GET", SESSIONS, needs=Operation.READ, gives=page_model(SessionView))

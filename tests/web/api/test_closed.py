@@ -33,6 +33,7 @@ NAMES = {
     "interactionId": f"int_{ID}",
     "executionId": f"exe_{ID}",
     "ruleId": f"rule_{ID}",
+    "responseId": f"turn_{ID}",
     "agent": AGENT,
     "version": "1",
 }

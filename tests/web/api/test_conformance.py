@@ -48,10 +48,11 @@ def test_every_operation_does_what_the_document_says(fresh_site: Site, tmp_path:
             *("--seed", os.environ.get("DURABLE_TEST_SEED", "1"), "--generation-database", "none"),
             *("--max-failures", "20", "--report", "har", "--report-har-path", str(report)),
         ],
-        cwd=CHECKOUT,
+        cwd=tmp_path,  # it leaves a folder behind
         env={
             **fresh_site.environment,
             "SEEDED": str(known),
+            "PYTHONPATH": str(CHECKOUT),
             "SCHEMATHESIS_HOOKS": "tests.web.api.strategies",
         },
         capture_output=True,
