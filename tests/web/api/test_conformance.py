@@ -103,6 +103,10 @@ def _walk(address: str, seeded: dict[str, Any]) -> list[tuple[str, str, int]]:
         client.post(f"{asked}/{first['interactionId']}/respond", json=answer)
         client.post(f"{asked}/{second['interactionId']}/set-aside", json={"requestId": "w-aside"})
         client.post(f"{root}/sessions", json={"sessionId": "empty", "agent": "night-report"})
+        task = {"sessionId": seeded["session"][0], "requestId": "w-response", "input": "hello"}
+        started = client.post(f"{address}/api/v1/responses", json=task).json()["id"]
+        place = f"{address}/api/v1/responses/{started}"
+        client.get(place, params={"sessionId": seeded["session"][0]})
         client.post(f"{root}/sessions/empty/threads/main/close")
         client.post(f"{root}/sessions/empty/close")
     return answers

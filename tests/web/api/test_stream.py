@@ -217,7 +217,8 @@ def test_a_stream_that_is_cut_anywhere_loses_nothing(live: Live) -> None:
         assert projection.snapshot() == truth, cut
 
 
-@covers("R104")
+@covers("R125")
+@poses("C61")
 def test_a_recorded_stream_cut_after_every_byte_folds_to_a_prefix(live: Live) -> None:
     """Whatever part of it came, the cursor names exactly what was folded in."""
     live.submit("ümläut 猫")
