@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from django.db import connections
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.http import StreamingHttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET
@@ -152,7 +152,13 @@ def _of_page(page: EventPage[EventView]) -> Iterator[Frame]:
         yield Frame(FrameKind.CURSOR, {"cursor": page.next_cursor}, page.next_cursor)
 
 
-_READERS: Final = ThreadPoolExecutor(_THREADS, "stream-reader")
+def _keep_connection() -> None:
+    """Keep the reader's connection between reads, which the threads of requests must not."""
+    mine = connections[DEFAULT_DB_ALIAS]
+    mine.settings_dict = {**mine.settings_dict, "CONN_MAX_AGE": None}
+
+
+_READERS: Final = ThreadPoolExecutor(_THREADS, "stream-reader", initializer=_keep_connection)
 _FOLLOWING: WeakKeyDictionary[asyncio.AbstractEventLoop, Following] = WeakKeyDictionary()
 
 

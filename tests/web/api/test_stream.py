@@ -8,7 +8,7 @@ import socket
 import struct
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import httpx2 as httpx
 import pytest
@@ -32,6 +32,7 @@ pytestmark = pytest.mark.timeout(180)
 KEY = SessionKey("acme", "chat")
 SESSION = "/api/v1/namespaces/acme/sessions/chat"
 CUTS = 50
+READERS = 4
 
 
 @dataclass
@@ -275,12 +276,37 @@ def _read_some(live: Live, count: int, *, reset: bool) -> list[Frame]:
     return FrameReader().feed(body)
 
 
-def test_an_idle_stream_holds_no_connection(live: Live) -> None:
-    """Streams that wait share the readers' connections, four at most, whatever their number."""
+@pytest.mark.postgresql
+def test_streams_that_wait_share_the_readers_connections(live: Live) -> None:
+    """However many wait: those of the readers, which stay the same ones."""
     streams = [live.stream() for _ in range(3)]
     for each in streams:
         next(each)
-    status: Any = live.client.get(SESSION)
-    assert status.status_code == 200
+    before = json.loads(live.site.run("-c", _CONNECTIONS))
+    for each in streams:
+        for _ in range(live.snapshot().last_sequence - 1):
+            next(each)
+    live.submit()
+    for each in streams:
+        next(each)
+    after = json.loads(live.site.run("-c", _CONNECTIONS))
     for each in streams:
         each.close()
+
+    assert len(before) <= READERS
+    assert len(after) <= READERS
+    assert set(before) <= set(after)
+
+
+_CONNECTIONS = """
+import os, django, json
+os.environ["DJANGO_SETTINGS_MODULE"] = "durable_site.settings"
+django.setup()
+from django.db import connection
+with connection.cursor() as cursor:
+    cursor.execute(
+        "SELECT pid FROM pg_stat_activity"
+        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+    print(json.dumps([row[0] for row in cursor.fetchall()]))
+"""
