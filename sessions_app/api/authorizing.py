@@ -6,6 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final, Protocol, cast
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.middleware.csrf import CsrfViewMiddleware
 from django.utils.module_loading import import_string
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from sessions_app.contract.grants import Operation
 
+_ACCOUNT: Final = "user:"
 _SCHEME: Final = "Bearer "
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 _NOBODY: Final = "send `Authorization: Bearer` with a token; `durable token create` makes one"
@@ -69,24 +71,33 @@ class TokenAuthorizer:
         identity.check(operation, namespace)
 
     def recheck(self, identity: Identity) -> Identity:
-        """A token that was revoked lets nobody go on; an account is looked at on the next visit."""
-        if identity.grant_id is None:
-            return identity
-        now = tokens.holds(identity.grant_id)
+        """A token that was revoked lets nobody go on, nor an account that is staff no more."""
+        if identity.grant_id is not None:
+            now = tokens.holds(identity.grant_id)
+        else:
+            name = identity.subject.removeprefix(_ACCOUNT)
+            now = _staff(get_user_model().objects.filter(username=name).first())
         if now is None:
-            msg = "the token holds no more"
+            msg = "what let you in holds no more"
             raise Unauthenticated(msg)
         return now
 
     def _signed_in(self, request: HttpRequest) -> Identity:
-        user = cast("User | AnonymousUser | None", getattr(request, "user", None))
-        if user is None or not (user.is_authenticated and user.is_active and user.is_staff):
+        identity = _staff(cast("User | AnonymousUser | None", getattr(request, "user", None)))
+        if identity is None:
             raise Unauthenticated(_NOBODY)
         if request.method not in _SAFE and (why := _CsrfCheck.refusal(request)):
             msg = f"a request of a signed-in browser needs its CSRF token: {why}"
             raise Forbidden(msg)
-        role = Role.OPERATOR if user.is_superuser else Role.VIEWER
-        return Identity(f"user:{user.get_username()}", frozenset({role}), namespaces=None)
+        return identity
+
+
+def _staff(user: User | AnonymousUser | None) -> Identity | None:
+    """Who an account is: superusers operate, other staff look on, nobody else comes in."""
+    if user is None or not (user.is_authenticated and user.is_active and user.is_staff):
+        return None
+    role = Role.OPERATOR if user.is_superuser else Role.VIEWER
+    return Identity(f"{_ACCOUNT}{user.get_username()}", frozenset({role}), namespaces=None)
 
 
 class _CsrfCheck(CsrfViewMiddleware):

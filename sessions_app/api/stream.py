@@ -70,19 +70,20 @@ def stream(request: HttpRequest, namespace: str, session_id: str) -> HttpRespons
         return problems.of_error(error)
     finally:
         connections.close_all()  # the response may live for hours, its connection must not
-    body = _Stream(identity, key, within, first).frames()
-    return StreamingHttpResponse(
-        _seated(body, seat), content_type=frames.MEDIA_TYPE, headers=_HEADERS
-    )
+    return _Seated(_Stream(identity, key, within, first).frames(), seat)
 
 
-async def _seated(body: AsyncIterator[bytes], leave: Callable[[], None]) -> AsyncIterator[bytes]:
-    """Give the seat back however the stream ends: its reader may vanish at any point (C58, C59)."""
-    try:
-        async for each in body:
-            yield each
-    finally:
-        leave()
+class _Seated(StreamingHttpResponse):
+    """Gives its seat back however it ends: a reader may vanish before the first byte (C58, C59)."""
+
+    def __init__(self, body: AsyncIterator[bytes], leave: Callable[[], None]) -> None:
+        super().__init__(body, content_type=frames.MEDIA_TYPE, headers=_HEADERS)
+        self._leave = leave
+
+    def close(self) -> None:
+        """Django calls this at the end of every response, whatever became of it."""
+        self._leave()
+        super().close()
 
 
 class _Stream:

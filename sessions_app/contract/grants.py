@@ -41,6 +41,8 @@ class Role(StrEnum):
 
 
 MAX_RATE: Final = 1_000_000
+LONGEST_NAME: Final = 100
+"""So that an actor's name has room for it."""
 _VIEW: Final = frozenset({Operation.READ, Operation.STREAM})
 GRANTED: Final[Mapping[Role, frozenset[Operation]]] = {
     Role.VIEWER: _VIEW,
@@ -114,7 +116,9 @@ class TokenDraft:
 
     def __post_init__(self) -> None:
         """Raise Invalid for unsafe names, no roles, and an end without a time zone."""
-        checked_name("token name", self.name)
+        if len(checked_name("token name", self.name)) > LONGEST_NAME:
+            msg = f"a token name has at most {LONGEST_NAME} characters"
+            raise Invalid(msg)
         checked_actor(self.by)
         for namespace in self.namespaces or ():
             checked_name("namespace", namespace)

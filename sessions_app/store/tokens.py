@@ -31,6 +31,8 @@ PREFIX: Final = "dst_"
 _BYTES: Final = 32
 _USE_SECONDS: Final = 60
 _LONGEST: Final = 128
+_TOLD: Final = 8
+"""Characters of its id that tell a token from others of the same name."""
 
 
 def create(asked: TokenDraft) -> NewToken:
@@ -110,7 +112,7 @@ def _digest(secret: str) -> str:
 
 def _identity(row: Token) -> Identity:
     return Identity(
-        subject=f"token:{row.name}",
+        subject=f"token:{row.name}#{row.id[-_TOLD:]}",  # names may repeat, over tenants too
         roles=frozenset(map(Role, row.roles.split(","))),
         namespaces=None if row.namespaces is None else frozenset(row.namespaces),
         grant_id=row.id,

@@ -11,6 +11,7 @@ ANSWERS: Final = (
     "CONFLICT",
     "CURSOR_EXPIRED",
     "INVALID",
+    "WRONG_ANSWER",
     "LOST",
     "NOT_FOUND",
     "OWNERSHIP_LOST",

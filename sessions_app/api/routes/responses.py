@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 from ninja import Path, Query, Router
 from pydantic import Field
 
+from sessions_app.api import authorizing
 from sessions_app.api.bodies import Content
 from sessions_app.api.operations import route, runtime
 from sessions_app.api.parameters import ID, NAME, known
@@ -83,7 +84,7 @@ class ResponseView:
 def start_response(body: NewResponse, identity: Identity) -> ResponseView:
     """Start a Turn and answer with its document."""
     namespace = body.namespace or _only(identity)
-    identity.check(Operation.SUBMIT, namespace)
+    authorizing.current().authorize(identity, Operation.SUBMIT, namespace, body.session_id)
     session = SessionHandle(SessionKey(namespace, body.session_id), runtime())
     turn = session.submit(_request(identity, body.request_id), body.input)
     return _document(turn.status())
@@ -96,10 +97,11 @@ def get_response(
     """The document as it stands; for anybody else, or of another Session, there is none (R290)."""
     turn = runtime().find_turn(at.response_id).status()
     session = turn.key.session
-    theirs = identity.sees(session.namespace) and session.session_id == of.session_id
-    if not (theirs and turn.request_id.startswith(_request(identity, ""))):
+    theirs = turn.request_id.startswith(_request(identity, ""))
+    if not (identity.sees(session.namespace) and session.session_id == of.session_id and theirs):
         msg = f"turn {at.response_id} was not found"
         raise NotFound(msg)
+    authorizing.current().authorize(identity, Operation.READ, session.namespace, session.session_id)
     return _document(turn)
 
 

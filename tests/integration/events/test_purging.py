@@ -128,7 +128,7 @@ def _purge() -> purging.Purge:
 
 def test_the_canary_is_everywhere_at_first(doomed: Doomed) -> None:
     """Or else the tests below would prove nothing."""
-    kept = {"Host", "ScanRun", "StoreState", "PurgeMarker"}
+    kept = {"Host", "ScanRun", "StoreState", "PurgeMarker", "Token"}
     without = {"Run", "Step", "ModelCall", "Thread", "Session", "Command"}
     holds = {name for name, rows in _brain().items() if CANARY in rows}
 

@@ -112,7 +112,7 @@ def respond(known: Expected, asked: Facts, response: Any) -> str:
     """The word of the receipt, or the code of the refusal (R144)."""
     turn, call = known.turns[asked["turn"]], known.calls[asked["call"]]
     if not isinstance(response, bool if asked["kind"] == "APPROVAL" else str):
-        return "INVALID"
+        return "WRONG_ANSWER" if asked["kind"] == "APPROVAL" else "INVALID"
     if asked["status"] in {"ANSWERED", "CONSUMED", "EXPIRED"}:
         return "CONFLICT"
     if ended(turn):

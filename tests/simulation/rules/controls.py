@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sessions_app.contract.views import Receipt
     from tests.simulation.predict.state import Facts
 
-REFUSALS = frozenset({"CLOSED", "CONFLICT", "NOT_FOUND", "INVALID"})
+REFUSALS = frozenset({"CLOSED", "CONFLICT", "NOT_FOUND", "INVALID", "WRONG_ANSWER"})
 
 
 def steer(world: World, rng: Random) -> str | None:

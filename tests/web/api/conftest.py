@@ -29,6 +29,11 @@ class Program:
     secret: str = ""
     token_id: str = ""
 
+    @property
+    def subject(self) -> str:
+        """Who it is on record."""
+        return f"token:a-program#{self.token_id[-8:]}"
+
     def call(
         self,
         method: str,

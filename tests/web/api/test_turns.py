@@ -86,7 +86,7 @@ def test_controls_prove_admission_and_name_who_asked(author: Program) -> None:
 
     assert (closed.status_code, said(closed)["code"]) == (409, "CLOSED")
     assert set(AuditEntry.objects.filter(target=turn[-31:]).values_list("actor", flat=True)) == {
-        "token:a-program"
+        author.subject
     }
 
 
