@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from sessions_app.brain.boundary import LONGEST_PAUSE
 from sessions_app.brain.failure import trace
 from sessions_app.brain.ticking import Ticking
-from sessions_app.contract.errors import Unavailable
+from sessions_app.contract.errors import OwnershipLost, Unavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,6 +144,9 @@ class Scheduler:
         except Unavailable as error:
             log.info("nothing claimed: %s", error)
             await asyncio.sleep(LONGEST_PAUSE)
+            return []
+        except OwnershipLost as lost:
+            log.warning("nothing claimed: %s", lost)  # the watch joins again with its next look
             return []
         except Exception as error:  # noqa: BLE001 # outermost: of a lane; the next look tries again
             log.error("claiming failed: %s", trace(error))  # noqa: TRY400 - its message may be private

@@ -20,8 +20,8 @@ from sessions_app.contract.errors import Busy, Unavailable
 from sessions_app.contract.identity import DefinitionKey
 from sessions_app.contract.status import SETTLED_CALLS
 from sessions_app.machine import claiming
-from sessions_app.models import Host, Session, Thread
-from sessions_app.store import interactions, rows, scans, sql
+from sessions_app.models import Session, Thread
+from sessions_app.store import hosts, interactions, rows, scans, sql
 from sessions_app.store.transaction import run
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def claim(
     """Claim up to `limit` ready Threads in one transaction; the hinted one is looked at first.
 
     `running` names Threads that live in this process: it never takes over what it runs itself (S4).
+    Raises OwnershipLost, with nothing claimed, for a host whose row says that it is dead.
     """
     if first is not None and first not in running:
         claimed = _claim(host, _hinted(first), suspects=suspects)
@@ -183,7 +184,7 @@ def _claim(host: HostIdentity, found: list[Candidate], *, suspects: bool) -> lis
             )
             claims += [made] if made else []
         if claims:
-            Host.objects.filter(pk=host.host_id).update(progressed_at=unit.now)
+            hosts.progressed(unit, host.host_id)
         return claims
 
     try:

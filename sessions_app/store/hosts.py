@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import connection
 
 from sessions_app.contract.backend import HostIdentity, LivingHost, RenewAnswer
-from sessions_app.contract.errors import Incompatible
+from sessions_app.contract.errors import Incompatible, OwnershipLost
 from sessions_app.contract.identity import any_version
 from sessions_app.contract.status import Lifecycle
 from sessions_app.models import Host, Thread
@@ -106,6 +106,22 @@ def living() -> list[LivingHost]:
     found = Host.objects.filter(stopped_at=None, lost_at=None)
     rows = found.values_list("id", "presence_key", "seen_at", "draining_at")
     return [LivingHost(key, lock, seen, draining is not None) for key, lock, seen, draining in rows]
+
+
+def progressed(unit: Unit, host_id: str) -> None:
+    """Stamp the Host that claims, as a renewal would: whoever claims is alive (S4).
+
+    The update waits for a sweep that marks the row in this moment and sees what that wrote; a
+    sweep that comes later finds the Host renewed. So nobody holds a lease under a lost Host row.
+
+    Raises:
+        OwnershipLost: the row says lost or stopped, or there is none; nothing may be claimed under
+            it until the process has joined again.
+    """
+    alive = Host.objects.filter(pk=host_id, lost_at=None, stopped_at=None)
+    if not alive.update(progressed_at=unit.now, seen_at=unit.now):
+        msg = f"host {host_id} was taken for dead or has left; it claims after it has joined again"
+        raise OwnershipLost(msg)
 
 
 def renew(host_id: str, held: Sequence[Pair]) -> dict[Pair, RenewAnswer]:

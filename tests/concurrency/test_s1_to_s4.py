@@ -12,6 +12,7 @@ from sessions_app.contract.backend import (
     Committed,
     Lost,
 )
+from sessions_app.contract.errors import OwnershipLost
 from sessions_app.contract.status import TurnStatus
 from sessions_app.models import Run, Thread
 from sessions_app.store import clock
@@ -233,6 +234,62 @@ def test_s4_a_host_found_dead_that_lives_stops_its_turns(store: Store) -> None:
     answers = store.backend.renew(first.host_id, [(claim.thread_pk, claim.token)])
 
     assert answers == {(claim.thread_pk, claim.token): "superseded"}
+
+
+@poses("S4")
+def test_s4_a_host_found_dead_that_lives_claims_nothing_before_it_joins_again(store: Store) -> None:
+    """It would stop what it claimed, and the lease would keep everybody else away."""
+    store.submit(store.session())
+    first = store.join(host())
+
+    store.die(first)
+    with pytest.raises(OwnershipLost):
+        store.backend.claim(first, limit=1)
+    unclaimed = Thread.objects.get().lease_token
+    claim = store.claim(store.join(first))
+
+    assert unclaimed is None
+    assert isinstance(store.finish(claim), Committed)
+
+
+@poses("S4")
+def test_s4_a_claim_is_a_sign_of_life(store: Store) -> None:
+    """A host that claimed since the look is not marked lost, and keeps what it claimed."""
+    first = store.join(host())
+    (seen,) = [living for living in store.backend.living() if living.host_id == first.host_id]
+    store.submit(store.session())
+    store.backend.scan(store.host, own=False)
+
+    with clock.offset(timedelta(seconds=1)):
+        claim = store.claim(first)
+        freed = store.backend.sweep(store.host, [seen])
+
+    assert freed == 0
+    answers = store.backend.renew(first.host_id, [(claim.thread_pk, claim.token)])
+    assert answers == {(claim.thread_pk, claim.token): "renewed"}
+
+
+@poses("S4")
+@pytest.mark.postgresql
+def test_s4_a_sweep_that_marks_a_host_waits_for_its_claim(store: Store) -> None:
+    """Either the claim sees the mark or the mark sees the claim; here the claim came first."""
+    first = store.join(host())
+    (seen,) = [living for living in store.backend.living() if living.host_id == first.host_id]
+    store.submit(store.session())
+    store.backend.scan(store.host, own=False)
+    gate = Gate()
+
+    with plan({"brain.claim.before_commit": gate}):
+        claiming = in_thread(lambda: store.claim(first))
+        assert gate.reached.wait(10)
+        sweeping = in_thread(lambda: store.backend.sweep(store.host, [seen]))
+        wait_until_blocked(sweeping)
+        gate.open()
+        claim = claiming.result(20)
+
+    assert sweeping.result(20) == 0
+    answers = store.backend.renew(first.host_id, [(claim.thread_pk, claim.token)])
+    assert answers == {(claim.thread_pk, claim.token): "renewed"}
 
 
 @poses("S4")

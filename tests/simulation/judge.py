@@ -126,6 +126,8 @@ class Judged(StoreBackend):
                 broke_off=found is None,
             )
             self._bind(expected, found)
+            if expected:  # whoever claims is alive
+                self._known.hosts[host.host_id]["seen"] = self._known.now
         if found is None:
             msg = "as the fault asked"
             raise Unavailable(msg)

@@ -7,11 +7,13 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+import pytest
+
 from sessions_app.brain import scheduler as module
 from sessions_app.brain.lease import Held, Leases
 from sessions_app.brain.scheduler import Scanner, Scheduler
 from sessions_app.contract.backend import Claim, HostIdentity
-from sessions_app.contract.errors import Unavailable
+from sessions_app.contract.errors import OwnershipLost, Unavailable
 from tests.covers import poses
 from tests.unit.brain.brainlets import Inline, a_claim
 
@@ -30,13 +32,13 @@ class Ready:
         self.threads = list(threads)
         self.asked: list[dict[str, Any]] = []
         self.suspect = False
-        self.away = False
+        self.refusal: Exception | None = None
 
     def claim(self, host: HostIdentity, **how: Any) -> list[Claim]:
         """Give out up to `limit`."""
         self.asked.append({"host": host.host_id, **how})
-        if self.away:
-            raise Unavailable
+        if self.refusal is not None:
+            raise self.refusal
         count = how["limit"]
         given, self.threads = self.threads[:count], self.threads[count:]
         return [replace(a_claim(thread), suspect=self.suspect) for thread in given]
@@ -176,15 +178,19 @@ async def test_s24_at_the_timeout_only_local_effects_stay() -> None:
     await setting.scheduler.drain(5)
 
 
-@poses("C10")
-async def test_c10_storage_that_is_away_is_no_error_of_a_lane() -> None:
-    """Nothing is claimed, nothing raises, and the slots stay free."""
+@poses("C10", "S4")
+@pytest.mark.parametrize("refusal", [Unavailable("away"), OwnershipLost("taken for dead")])
+async def test_c10_a_store_that_gives_nothing_is_no_error_of_a_lane(refusal: Exception) -> None:
+    """Nothing is claimed, nothing raises, and the slots stay free: for when the store is back.
+
+    Or until the watch has joined again a host that was taken for dead (S4).
+    """
     setting = Setting("a")
-    setting.ready.away = True
+    setting.ready.refusal = refusal
 
     assert await setting.scheduler.look() is None
 
-    setting.ready.away = False
+    setting.ready.refusal = None
     setting.drives.open = True
     await setting.scheduler.advance("a")
     assert setting.drives.done == ["a"]
