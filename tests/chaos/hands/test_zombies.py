@@ -43,6 +43,7 @@ def test_c49_a_zombie_changes_nothing_that_others_took_over(
     gate = workers.folder / "gate"
     gate.touch()
     zombie = workers.start(*ALL, env=SHORT_LEASE)
+    workers.ready([zombie])
     put, order, sent = (desk.ask(each) for each in (put_slowly, order_slowly, send_slowly))
     desk.until(lambda: len(effects(oracle)) == 3, "three effects")
     zombie.stop(ledger)
@@ -73,6 +74,7 @@ def test_s10_a_claim_that_slept_past_its_lease_starts_nothing(
     go = workers.folder / "go"
     hang = {"hands.claim.after_commit": f"hang:{go}"}
     sleeper = workers.start(*ALL, faults=hang, env=SHORT_LEASE)
+    workers.ready([sleeper])
     call = desk.ask(send)
     desk.until(lambda: "CLAIMED" in _states(ledger), "the claim")
     sleeper.stop(ledger)
