@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.sites import Site
 
-SECONDS = 60
+SECONDS = 45
 """That Schemathesis plays; `make test` has to end."""
 
 
@@ -38,7 +38,7 @@ def test_every_operation_does_what_the_document_says(fresh_site: Site, tmp_path:
     address = serve(fresh_site, DURABLE_API_RATE="none")
     document = httpx.get(f"{address}/api/v1/openapi.json").json()
 
-    walked = _walk(address, seeded)
+    walked = _walk(address, document, seeded)
     played = subprocess.run(
         [
             *(sys.executable, "-m", "schemathesis.cli", "run", f"{address}/api/v1/openapi.json"),
@@ -70,7 +70,20 @@ def test_every_operation_does_what_the_document_says(fresh_site: Site, tmp_path:
     assert _never_well(document, answers) == []
 
 
-def _walk(address: str, seeded: dict[str, Any]) -> list[tuple[str, str, int]]:
+def _readable(document: dict[str, Any], seeded: dict[str, Any]) -> list[str]:
+    """Every address that can be read, of the Turn that has ended."""
+    names = {"namespace": "acme", "agent": "night-report", "version": "1"}
+    names |= {f"{kind}Id": seeded[kind][0] for kind in ("session", "thread", "run", "step")}
+    names |= {"turnId": seeded["ended"][0], "modelCallId": seeded["call"][0]}
+    wanted = {path for path, found in document["paths"].items() if "get" in found}
+    return [
+        path.format(**names) for path in wanted if set(re.findall(r"{(\w+)}", path)) <= names.keys()
+    ]
+
+
+def _walk(
+    address: str, document: dict[str, Any], seeded: dict[str, Any]
+) -> list[tuple[str, str, int]]:
     """Do in order what chance would rarely hit: one answer is part of the next request."""
     answers: list[tuple[str, str, int]] = []
 
@@ -107,6 +120,19 @@ def _walk(address: str, seeded: dict[str, Any]) -> list[tuple[str, str, int]]:
         started = client.post(f"{address}/api/v1/responses", json=task).json()["id"]
         place = f"{address}/api/v1/responses/{started}"
         client.get(place, params={"sessionId": seeded["session"][0]})
+        session = f"{root}/sessions/{seeded['session'][0]}"
+        client.post(f"{session}/threads", json={"threadId": "walked", "agent": "night-report"})
+        client.post(
+            f"{session}/threads/walked/turns", json={"requestId": "w-turn", "input": "hello"}
+        )
+        client.post(f"{session}/threads/main/repin", json={"version": "1"})
+        client.put(f"{session}/retention", json={"events": 5000})
+        client.post(f"{root}/rules", json={"tool": "send", "allow": False})
+        client.post(f"{root}/rules/{seeded['rule'][0]}/revoke", json={})
+        execution = seeded["execution"][0]
+        client.get(f"{turns}/{seeded['asking'][0]}/executions/{execution}/output")
+        for path in _readable(document, seeded):
+            client.get(f"{address}{path}")
         client.post(f"{root}/sessions/empty/threads/main/close")
         client.post(f"{root}/sessions/empty/close")
     return answers
