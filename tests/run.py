@@ -22,7 +22,7 @@ from tests import rabbitmq
 from tests.legs import ONLY_DATABASE, REQUIRED_LEGS, RESULT_FILE
 
 _ROOT = Path(__file__).resolve().parent.parent
-_LEG_SECONDS = 2400.0
+_LEG_SECONDS = 1800.0
 _GRACE_SECONDS = 20.0
 _LEFTOVER_SECONDS = 5.0
 _MARK = "DURABLE_TEST_RUN"

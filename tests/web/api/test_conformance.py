@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.sites import Site
 
-SECONDS = 45
+SECONDS = 60
 """That Schemathesis plays; `make test` has to end."""
 
 
