@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,7 +23,11 @@ if TYPE_CHECKING:
 
     from tests.stores import Store
 
-START = 60.0
+START = 45.0
+_OTHERS_AT_WORK = """
+SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()
+AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND xact_start IS NOT NULL
+"""
 
 
 @dataclass
@@ -100,6 +106,23 @@ class Farm:
         )
         return found
 
+    def freeze(self, process: subprocess.Popen[bytes]) -> None:
+        """Stop a worker where it stands, at a moment at which it is in no transaction.
+
+        One that sleeps with a lock would keep out every other worker, which is not what is tested.
+        """
+        until(lambda: self._is_frozen(process))
+
+    def thaw(self, process: subprocess.Popen[bytes]) -> None:
+        """Let it go on."""
+        os.killpg(process.pid, signal.SIGCONT)
+
+    def _is_frozen(self, process: subprocess.Popen[bytes]) -> bool:
+        os.killpg(process.pid, signal.SIGSTOP)
+        if not (free := _nobody_writes()):
+            self.thaw(process)
+        return free
+
     def stop(self, process: subprocess.Popen[bytes], seconds: float = 30.0) -> int:
         """Ask a worker to end, as a deploy does, and give its exit status."""
         process.send_signal(signal.SIGTERM)
@@ -108,3 +131,17 @@ class Farm:
     def _alive(self, process: subprocess.Popen[bytes]) -> bool:
         assert process.poll() is None, self.site.log(process)
         return True
+
+
+def _nobody_writes() -> bool:
+    """Whether no other process is in a transaction of the test's database that holds a lock."""
+    if connection.vendor == "sqlite":
+        name = str(connection.settings_dict["NAME"])
+        file = sqlite3.connect(name, timeout=0.2, isolation_level=None)
+        with closing(file), suppress(sqlite3.OperationalError):
+            file.execute("BEGIN IMMEDIATE")
+            return True
+        return False
+    with connection.cursor() as cursor:
+        cursor.execute(_OTHERS_AT_WORK)
+        return bool(cursor.fetchone() == (0,))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import time
 from contextlib import contextmanager
@@ -35,13 +33,13 @@ def test_law_4_a_zombie_that_wakes_up_changes_nothing(farm: Farm) -> None:
     zombie = farm.worker(env=SHORT_LEASE)
     turn_id = farm.submit("hold once")
     farm.hears("model:2")
-    os.killpg(zombie.pid, signal.SIGSTOP)
+    farm.freeze(zombie)
 
     farm.worker(env=SHORT_LEASE)
     until(lambda: Run.objects.filter(turn=turn_id).count() == 2)
     farm.let_go()
     turn = farm.ended(turn_id)
-    os.killpg(zombie.pid, signal.SIGCONT)
+    farm.thaw(zombie)
 
     until(lambda: "stopped and wrote nothing more" in farm.site.log(zombie))
     assert turn.status == TurnStatus.COMPLETED

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,11 +20,10 @@ from hands_app.ledger import schema
 from hands_app.ledger.engine import Database
 from hands_app.worker.configuration import Configuration
 from tests.covers import covers, poses
-from tests.integration.hands.examples import cancel, execute, query, until
+from tests.integration.hands.examples import Clock, cancel, execute, query, until
 from tests.integration.hands.hosting import Mailbox, call, remote, serving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from hands_app.host import Host
@@ -262,7 +263,7 @@ def test_a_host_held_for_dead_begins_anew(configuration: Configuration, mailbox:
 
 @poses("S3")
 def test_leases_are_renewed_while_a_tool_runs(
-    configuration: Configuration, mailbox: Mailbox
+    configuration: Configuration, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S3: a tool that runs longer than its lease keeps its execution."""
     released = threading.Event()
@@ -272,32 +273,25 @@ def test_leases_are_renewed_while_a_tool_runs(
         released.wait(20)
         return "kept"
 
-    short = Configuration(
-        state_dir=configuration.state_dir,
-        ledger_url=configuration.ledger_url,
-        lease_seconds=1,
-        renew_seconds=0.2,
-        sweep_seconds=0.1,
+    clock = Clock()  # the ledger's time goes on by the test alone, in steps of a fifth of a lease
+    monkeypatch.setattr(Database.__init__, "__kwdefaults__", {"clock": clock, "pool": 4})
+    quick = dataclasses.replace(
+        configuration, lease_seconds=10, renew_seconds=0.1, sweep_seconds=0.1
     )
-    with serving(short, mailbox) as sweeping, serving(short, mailbox, long) as host:
+    with serving(quick, mailbox) as sweeping, serving(quick, mailbox, long) as host:
         command = call(host, long)
         until(lambda: "started" in mailbox.kinds(command), "the start")
         renewals = threading.Event()
-        with plan({"hands.renew.after_commit": _after(12, renewals)}):
+        left = iter(range(12, -1, -1))
+
+        def renewed(_: str) -> None:
+            clock.ahead += timedelta(seconds=2)
+            if next(left, 0) == 0:
+                renewals.set()
+
+        with plan({"hands.renew.after_commit": renewed}):
             assert renewals.wait(30)
         released.set()
 
         assert mailbox.result(command).content == "kept"
         assert sweeping.sweeper.settled == 0
-
-
-def _after(times: int, event: threading.Event) -> Callable[[str], None]:
-    """Return an action that sets the event at its n-th call."""
-    left = [times]
-
-    def count(_: str) -> None:
-        left[0] -= 1
-        if left[0] <= 0:
-            event.set()
-
-    return count

@@ -81,6 +81,21 @@ def _readable(document: dict[str, Any], seeded: dict[str, Any]) -> list[str]:
     ]
 
 
+def _control(client: httpx.Client, turn: str) -> None:
+    """Tell a Turn all that it can be told."""
+    for name, body in (
+        ("steer", {"input": "left"}),
+        ("inject", {"input": "a note"}),
+        ("withdraw", {"target": "w-steer"}),
+        ("signals", {"key": "x.acme.go"}),
+        ("pause", {}),
+    ):
+        client.post(f"{turn}/{name}", json={"requestId": f"w-{name}", **body})
+    seen = {"requestId": "w-resume", "expectedRevision": client.get(turn).json()["revision"]}
+    client.post(f"{turn}/resume", json=seen)
+    client.post(f"{turn}/cancel", json={"requestId": "w-cancel"})
+
+
 def _walk(
     address: str, document: dict[str, Any], seeded: dict[str, Any]
 ) -> list[tuple[str, str, int]]:
@@ -94,18 +109,7 @@ def _walk(
     turns = f"{root}/sessions/{seeded['session'][0]}/turns"
     bearer = {"Authorization": f"Bearer {seeded['tokens'][0]}"}
     with httpx.Client(headers=bearer, event_hooks={"response": [note]}) as client:
-        turn = f"{turns}/{seeded['turn'][-1]}"
-        for name, body in (
-            ("steer", {"input": "left"}),
-            ("inject", {"input": "a note"}),
-            ("withdraw", {"target": "w-steer"}),
-            ("signals", {"key": "x.acme.go"}),
-            ("pause", {}),
-        ):
-            client.post(f"{turn}/{name}", json={"requestId": f"w-{name}", **body})
-        seen = {"requestId": "w-resume", "expectedRevision": client.get(turn).json()["revision"]}
-        client.post(f"{turn}/resume", json=seen)
-        client.post(f"{turn}/cancel", json={"requestId": "w-cancel"})
+        _control(client, f"{turns}/{seeded['turn'][-1]}")
         client.post(f"{turns}/{seeded['held'][0]}/release", json={"requestId": "w-release"})
         for kind in ("run", "step", "model-call"):
             found = seeded[kind.removeprefix("model-")][0]
