@@ -5,10 +5,11 @@ import os
 from django.conf import settings
 from django.core.asgi import get_asgi_application
 
+from durable_site.databases import share_connections
+from sessions_app.streaming.patience import patient
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "durable_site.settings")
 
-# Under ASGI each request runs on a thread of its own, so a persistent connection would outlive its
-# only user: it is closed with the request instead.
-settings.DATABASES["default"]["CONN_MAX_AGE"] = 0
+share_connections(settings.DATABASES["default"], settings.DURABLE["WEB_CONNECTIONS"])
 
-application = get_asgi_application()
+application = patient(get_asgi_application())

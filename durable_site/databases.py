@@ -13,6 +13,9 @@ _IDLE_IN_TRANSACTION = "10s"
 # Nobody waits longer for a lock: a caller gets Unavailable, an owner comes again.
 _LOCK_TIMEOUT = "1s"
 
+# A request waits no longer for a connection of a web process's pool.
+_POOL_SECONDS = 5
+
 _SQLITE_OPTIONS = {
     # Read-then-write in a deferred transaction fails at once when another writer came between.
     "transaction_mode": "IMMEDIATE",
@@ -37,8 +40,7 @@ _POSTGRESQL_OPTIONS = {
 def with_options(database: DBConfig, state_dir: Path) -> DBConfig:
     """Return Django's description of a database with our options; those given in its URL win."""
     given = dict(database.get("OPTIONS", {}))
-    # Connections live until close_old_connections() finds them broken. The ASGI server, whose
-    # threads come and go, sets this to zero for itself.
+    # Connections live until close_old_connections() finds them broken, but see below for the web.
     database["CONN_MAX_AGE"] = None
     if database["ENGINE"] == _SQLITE:
         database["OPTIONS"] = {**_SQLITE_OPTIONS, **given}
@@ -52,3 +54,16 @@ def with_options(database: DBConfig, state_dir: Path) -> DBConfig:
         options = f"{limits} {given.pop('options', '')}".strip()
         database["OPTIONS"] = {**_POSTGRESQL_OPTIONS, "options": options, **given}
     return database
+
+
+def share_connections(database: DBConfig, most: int) -> None:
+    """Let the threads of a web process, which come and go with requests, share connections.
+
+    On PostgreSQL at most so many are open; a request waits a little for one, and is then told that
+    the database is busy. On SQLite, where opening costs nothing, each has its own.
+    """
+    database["CONN_MAX_AGE"] = 0
+    if database["ENGINE"] == _POSTGRESQL:
+        database["CONN_HEALTH_CHECKS"] = True  # a server that was restarted broke them all
+        pool = {"min_size": 1, "max_size": most, "timeout": _POOL_SECONDS}
+        database["OPTIONS"] = {**database.get("OPTIONS", {}), "pool": pool}

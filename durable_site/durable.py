@@ -57,6 +57,7 @@ class Durable(TypedDict):
     STREAMS: int
     """Event streams that one web process serves at once."""
     STREAMS_EACH: int
+    WEB_CONNECTIONS: int
     """Those of one identity among them."""
     API_RATE: int | None
     """Requests a second that one identity may make of one web process; None: no bound."""
@@ -118,6 +119,7 @@ def durable_settings(state_dir: Path, redis_url: str, *, on_sqlite: bool) -> Dur
         "AUTHORIZER": text("DURABLE_AUTHORIZER", "sessions_app.api.authorizing.TokenAuthorizer"),
         "STREAMS": count("DURABLE_STREAMS", 2000),
         "STREAMS_EACH": count("DURABLE_STREAMS_EACH", 200),
+        "WEB_CONNECTIONS": count("DURABLE_WEB_CONNECTIONS", 16),
         "API_RATE": bound("DURABLE_API_RATE", 100),
         "COMMIT_POLICY": "",
         "OUTSIDE": ("durable_site.outside.HandsLedger", "durable_site.outside.Objects"),

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import connections
 from django.http import StreamingHttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET
@@ -43,6 +43,8 @@ T = TypeVar("T")
 
 KEEP_ALIVE_SECONDS: Final = 15.0
 RECHECK_SECONDS: Final = 30.0
+AWAY_SECONDS: Final = 1.0
+"""Between two tries to read from a database that is away."""
 _PAGE: Final = 200
 _THREADS: Final = 4
 _PARAMETERS: Final = frozenset({"cursor", "threadId", "turnId", "runId"})
@@ -113,7 +115,9 @@ class _Stream:
                 if not await self._may_go_on():
                     return
                 try:
-                    self._page = await self._read(self._page.next_cursor)
+                    while not await self._read_on():
+                        yield frames.KEEP_ALIVE  # whoever waits with us notices a reader that left
+                        await asyncio.sleep(AWAY_SECONDS)
                 except (CursorExpired, NotFound):
                     yield frames.render(Frame(FrameKind.RESYNC, {"code": CursorExpired.code}))
                     return
@@ -121,13 +125,14 @@ class _Stream:
     def _is_at_end(self) -> bool:
         return self._page.through >= self._page.last_sequence
 
-    async def _read(self, cursor: str | None) -> EventPage[EventView]:
-        """The next page; a database that is away is waited for."""
-        while True:
-            try:
-                return await _on_reader(timeline.events, self._key, cursor, _PAGE, self._within)
-            except Unavailable:
-                await asyncio.sleep(1)
+    async def _read_on(self) -> bool:
+        """Read the next page; False while the database is away."""
+        try:
+            cursor = self._page.next_cursor
+            self._page = await _on_reader(timeline.events, self._key, cursor, _PAGE, self._within)
+        except Unavailable:
+            return False
+        return True
 
     async def _may_go_on(self) -> bool:
         """Look at the grant again, every half a minute (T12)."""
@@ -153,13 +158,7 @@ def _of_page(page: EventPage[EventView]) -> Iterator[Frame]:
         yield Frame(FrameKind.CURSOR, {"cursor": page.next_cursor}, page.next_cursor)
 
 
-def _keep_connection() -> None:
-    """Keep the reader's connection between reads, which the threads of requests must not."""
-    mine = connections[DEFAULT_DB_ALIAS]
-    mine.settings_dict = {**mine.settings_dict, "CONN_MAX_AGE": None}
-
-
-_READERS: Final = ThreadPoolExecutor(_THREADS, "stream-reader", initializer=_keep_connection)
+_READERS: Final = ThreadPoolExecutor(_THREADS, "stream-reader")
 _FOLLOWING: WeakKeyDictionary[asyncio.AbstractEventLoop, Following] = WeakKeyDictionary()
 
 

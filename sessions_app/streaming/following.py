@@ -83,6 +83,8 @@ class Following:
                 newest = await self._newest({each.key for each in self._streams})
             except Unavailable as error:
                 log.info("streams wait for the database: %s", error)
+            except Exception:  # outermost: a fault of one look must not end them all
+                log.exception("streams could not look for new events")
             else:
                 for each in tuple(self._streams):
                     each.told(newest.get(each.key))

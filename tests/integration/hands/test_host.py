@@ -273,7 +273,9 @@ def test_leases_are_renewed_while_a_tool_runs(
         released.wait(20)
         return "kept"
 
-    clock = Clock()  # the ledger's time goes on by the test alone, in steps that leave no gap between sweeps
+    clock = (
+        Clock()
+    )  # the ledger's time goes on by the test alone, in steps that leave no gap between sweeps
     monkeypatch.setattr(Database.__init__, "__kwdefaults__", {"clock": clock, "pool": 4})
     quick = dataclasses.replace(
         configuration, lease_seconds=10, renew_seconds=0.1, sweep_seconds=0.1
