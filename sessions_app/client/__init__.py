@@ -5,7 +5,8 @@ turn = runtime.session("acme", "chat-7").submit("request-1", "How warm is it in 
 print(turn.wait(60).result)
 """
 
-from sessions_app.client.handles import SessionHandle, ThreadHandle, TurnHandle
+from sessions_app.client.handles import SessionHandle, ThreadHandle
 from sessions_app.client.runtime import RemoteRuntime
+from sessions_app.client.turns import TurnHandle
 
 __all__ = ["RemoteRuntime", "SessionHandle", "ThreadHandle", "TurnHandle"]

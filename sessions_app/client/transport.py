@@ -14,6 +14,7 @@ import httpx2 as httpx
 from hands_app.contract.errors import InvalidJson
 from hands_app.contract.strict_json import OBJECT, loads
 from sessions_app.contract import errors
+from sessions_app.streaming.subscriptions import Observers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 ATTEMPTS: Final = 6
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 5.0
+_POLL_SECONDS: Final = 1.0
 _SUCCESS: Final = range(200, 300)
 _STREAM_TIMEOUT: Final = 40.0
 """Seconds of silence after which a stream is given up; a comment comes every 15."""
@@ -59,10 +61,12 @@ class Transport:
             timeout=timeout,
         )
         self._attempts = attempts
-        self._pause = pause
+        self.pause = pause
+        self.observers = Observers(poll_seconds=_POLL_SECONDS)
 
     def close(self) -> None:
-        """Close the connections."""
+        """End the subscriptions, then close the connections."""
+        self.observers.close()
         self._client.close()
 
     def get(self, path: str, **query: object) -> JsonValue:
@@ -89,7 +93,7 @@ class Transport:
         failed: errors.DurableError = errors.Unavailable("nothing was sent")
         for attempt in range(self._attempts):
             if attempt:
-                self._pause(_pause_of(attempt, failed))
+                self.pause(_pause_of(attempt, failed))
             try:
                 answer = self._client.request(method, path, params=_plain(given), json=body)
                 return _read(answer)

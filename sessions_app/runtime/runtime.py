@@ -14,6 +14,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Self, Unpack
 
+from asgiref.sync import sync_to_async
+
 from hands_app.contract.strict_json import digest
 from sessions_app.contract.decisions import (
     RuleDraft,
@@ -24,12 +26,13 @@ from sessions_app.contract.decisions import (
 )
 from sessions_app.contract.identity import MAIN_THREAD, SessionKey, checked_name
 from sessions_app.machine.repinning import Operator
-from sessions_app.runtime import definitions, reconciling, schema, versions
+from sessions_app.runtime import definitions, observing, reconciling, schema, versions
 from sessions_app.runtime.futures import Futures
 from sessions_app.runtime.sessions import SessionHandle
 from sessions_app.runtime.turns import TurnHandle
 from sessions_app.runtime.twins import twin
 from sessions_app.store import admission, asked, reads, rules
+from sessions_app.streaming.subscriptions import PARALLELISM
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -57,15 +60,22 @@ class DurableRuntime:
     for a database that is not migrated and Unavailable for one that cannot be asked.
     """
 
-    def __init__(self, *, executor: Executor | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        executor: Executor | None = None,
+        observer_parallelism: int = PARALLELISM,
+    ) -> None:
         """Check the schema and open nothing else.
 
         `executor` carries questions about output to Hands; without one the broker does.
+        `observer_parallelism` is how many callbacks of subscriptions may run at once.
         """
         schema.check()
         self.executor = executor
         self.closed = threading.Event()
         self.futures = Futures(self.closed)
+        self.observers = observing.observers(observer_parallelism)
 
     def create_session(
         self, namespace: str, session_id: str, *, agent: str, version: str | None = None
@@ -180,8 +190,12 @@ class DurableRuntime:
         return reconciling.reconcile(asked, ledger_lost=ledger_lost)
 
     def close(self) -> None:
-        """End waits of this runtime; closing twice is harmless."""
+        """End subscriptions, then waits of this runtime; closing twice is harmless.
+
+        A callback that runs may finish; it is waited for, unless this is called from inside it.
+        """
         self.closed.set()
+        self.observers.close()
 
     def __enter__(self) -> Self:
         return self
@@ -203,7 +217,7 @@ class DurableRuntime:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        await sync_to_async(self.close, thread_sensitive=False)()
 
     acreate_session = twin(create_session)
     aget_session = twin(get_session)

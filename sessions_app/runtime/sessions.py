@@ -9,22 +9,25 @@ from sessions_app.contract.events import EVERYTHING
 from sessions_app.contract.identity import MAIN_THREAD
 from sessions_app.contract.policy import SubmitPolicy
 from sessions_app.machine.retention import Keep
-from sessions_app.runtime import definitions
+from sessions_app.runtime import definitions, observing
 from sessions_app.runtime.threads import ThreadHandle
 from sessions_app.runtime.turns import TurnHandle
 from sessions_app.runtime.twins import twin
 from sessions_app.store import admission, explaining, reads, retention, snapshots, timeline
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
     from concurrent.futures import Future
 
     from sessions_app.contract.events import EventFilter, EventView
     from sessions_app.contract.explanation import CursorExplanation
     from sessions_app.contract.identity import SessionKey
+    from sessions_app.contract.observing import Observed, SessionEventClient
     from sessions_app.contract.paging import EventPage, Page
     from sessions_app.contract.snapshot import Snapshot
     from sessions_app.contract.views import MessageView, SessionView, ThreadView, TurnView
     from sessions_app.runtime.runtime import DurableRuntime
+    from sessions_app.streaming.subscriptions import Listener, OnError, Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,40 @@ class SessionHandle:
     def snapshot(self, within: EventFilter = EVERYTHING) -> Snapshot:
         """All that is public, or a Thread's, Turn's or Run's part, at one cursor (R087, R090)."""
         return snapshots.snapshot(self.key, within)
+
+    def event_client(self, within: EventFilter = EVERYTHING) -> SessionEventClient:
+        """Look by hand at the events of this Session, with `poll` (R113)."""
+        return observing.event_client(self.key, within)
+
+    def stream_events(
+        self, cursor: str | None = None, within: EventFilter = EVERYTHING
+    ) -> Iterator[Observed]:
+        """Give what is behind a cursor, then what comes, until the runtime is closed (R105).
+
+        Without a cursor from the oldest event that is kept; one that expired gives a SnapshotReset.
+        """
+        return observing.stream(self.runtime, self.event_client(within), cursor)
+
+    def astream_events(
+        self, cursor: str | None = None, within: EventFilter = EVERYTHING
+    ) -> AsyncIterator[Observed]:
+        """Do as `stream_events` does, with the loop free meanwhile."""
+        return observing.astream(self.runtime, self.event_client(within), cursor)
+
+    def subscribe_events(
+        self,
+        listener: Listener,
+        cursor: str | None = None,
+        within: EventFilter = EVERYTHING,
+        *,
+        on_error: OnError | None = None,
+    ) -> Subscription:
+        """Have a function called with each item, on an observer thread, until it is closed (R106).
+
+        The cursor moves when it returned; one that raised is called again a little later.
+        """
+        client = self.event_client(within)
+        return observing.subscribe(self.runtime, client, listener, cursor, on_error)
 
     def explain_cursor(self, cursor: str) -> CursorExplanation:
         """Whether an observer can go on from a cursor, and what it does if not (R269)."""

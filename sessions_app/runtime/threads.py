@@ -9,20 +9,23 @@ from sessions_app.contract.content import user_input
 from sessions_app.contract.events import EventFilter
 from sessions_app.contract.identity import checked_request_id
 from sessions_app.contract.policy import SubmitPolicy, submit_policy
-from sessions_app.runtime import definitions, waiting
+from sessions_app.runtime import definitions, observing, waiting
 from sessions_app.runtime.turns import TurnHandle
 from sessions_app.runtime.twins import twin
 from sessions_app.store import admission, joining, reads, snapshots, timeline
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
     from concurrent.futures import Future
 
     from sessions_app.contract.events import EventView
     from sessions_app.contract.identity import ThreadKey
+    from sessions_app.contract.observing import Observed, SessionEventClient
     from sessions_app.contract.paging import EventPage, Page
     from sessions_app.contract.snapshot import Snapshot
     from sessions_app.contract.views import CheckpointView, MessageView, ThreadView, TurnView
     from sessions_app.runtime.runtime import DurableRuntime
+    from sessions_app.streaming.subscriptions import Listener, OnError, Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,35 @@ class ThreadHandle:
     def snapshot(self) -> Snapshot:
         """All that is public of this Thread, at one cursor (R092)."""
         return snapshots.snapshot(self.key.session, self._scope)
+
+    def event_client(self) -> SessionEventClient:
+        """Look by hand at the events of this Thread, with `poll` (R113)."""
+        return observing.event_client(self.key.session, self._scope)
+
+    def stream_events(self, cursor: str | None = None) -> Iterator[Observed]:
+        """Give what is behind a cursor, then what comes, until the runtime is closed (R105).
+
+        Without a cursor from the oldest event that is kept; one that expired gives a SnapshotReset.
+        """
+        return observing.stream(self.runtime, self.event_client(), cursor)
+
+    def astream_events(self, cursor: str | None = None) -> AsyncIterator[Observed]:
+        """Do as `stream_events` does, with the loop free meanwhile."""
+        return observing.astream(self.runtime, self.event_client(), cursor)
+
+    def subscribe_events(
+        self,
+        listener: Listener,
+        cursor: str | None = None,
+        *,
+        on_error: OnError | None = None,
+    ) -> Subscription:
+        """Have a function called with each item, on an observer thread, until it is closed (R106).
+
+        The cursor moves when it returned; one that raised is called again a little later.
+        """
+        client = self.event_client()
+        return observing.subscribe(self.runtime, client, listener, cursor, on_error)
 
     def checkpoints(self, after: str | None = None, limit: int = 100) -> Page[CheckpointView]:
         """Checkpoints, the oldest first: where they stand, never what they hold (R019)."""

@@ -11,7 +11,7 @@ from sessions_app.contract.errors import Conflict
 from sessions_app.contract.events import EventFilter
 from sessions_app.contract.identity import checked_key, checked_request_id, checked_revision
 from sessions_app.contract.status import TurnStatus
-from sessions_app.runtime import output, waiting
+from sessions_app.runtime import observing, output, waiting
 from sessions_app.runtime.twins import twin
 from sessions_app.store import (
     asked,
@@ -24,10 +24,13 @@ from sessions_app.store import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
     from hands_app.contract.strict_json import JsonValue
     from sessions_app.contract.events import EventView
     from sessions_app.contract.explanation import Explanation
     from sessions_app.contract.identity import ThreadKey
+    from sessions_app.contract.observing import Observed, SessionEventClient
     from sessions_app.contract.paging import EventPage, Page
     from sessions_app.contract.snapshot import Snapshot
     from sessions_app.contract.views import (
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
         TurnView,
     )
     from sessions_app.runtime.runtime import DurableRuntime
+    from sessions_app.streaming.subscriptions import Listener, OnError, Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +241,40 @@ class TurnHandle:
     def snapshot(self, run_id: str | None = None) -> Snapshot:
         """All that is public of this Turn or one of its Runs, at one cursor (R091)."""
         return snapshots.snapshot(self.key.session, self._scope(run_id))
+
+    def event_client(self, run_id: str | None = None) -> SessionEventClient:
+        """Look by hand at the events of this Turn or one of its Runs, with `poll` (R113)."""
+        return observing.event_client(self.key.session, self._scope(run_id))
+
+    def stream_events(
+        self, cursor: str | None = None, run_id: str | None = None
+    ) -> Iterator[Observed]:
+        """Give what is behind a cursor, then what comes, until the runtime is closed (R105).
+
+        Without a cursor from the oldest event that is kept; one that expired gives a SnapshotReset.
+        """
+        return observing.stream(self.runtime, self.event_client(run_id), cursor)
+
+    def astream_events(
+        self, cursor: str | None = None, run_id: str | None = None
+    ) -> AsyncIterator[Observed]:
+        """Do as `stream_events` does, with the loop free meanwhile."""
+        return observing.astream(self.runtime, self.event_client(run_id), cursor)
+
+    def subscribe_events(
+        self,
+        listener: Listener,
+        cursor: str | None = None,
+        run_id: str | None = None,
+        *,
+        on_error: OnError | None = None,
+    ) -> Subscription:
+        """Have a function called with each item, on an observer thread, until it is closed (R106).
+
+        The cursor moves when it returned; one that raised is called again a little later.
+        """
+        client = self.event_client(run_id)
+        return observing.subscribe(self.runtime, client, listener, cursor, on_error)
 
     def _scope(self, run_id: str | None) -> EventFilter:
         return EventFilter(self.key.thread_id, self.turn_id, run_id)

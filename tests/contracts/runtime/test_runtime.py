@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import queue
 import subprocess
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +14,8 @@ from durable_site.embedded.roles import CHECKOUT
 from sessions_app.client import RemoteRuntime
 from sessions_app.client.transport import CODES, Transport
 from sessions_app.contract import errors
+from sessions_app.contract.events import EVERYTHING, EventFilter
+from sessions_app.contract.observing import Committed
 from sessions_app.contract.projection import EventProjection
 from sessions_app.runtime import DurableRuntime
 from sessions_app.store import bell
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 
     from pytest_django import Settings
 
+    from sessions_app.contract.observing import Observed
     from tests.sites import Site
 
 pytestmark = pytest.mark.timeout(180)
@@ -153,6 +158,61 @@ def test_events_and_snapshot_are_the_same(runtime: Any) -> None:
     assert [part for each in session.history().items for part in each.parts]
 
 
+@covers("R018", "R084", "R090")
+def test_events_are_listed_streamed_and_subscribed_on_three_levels(runtime: Any) -> None:
+    """R018: a list holds what is stored; stream and subscription give it, within one filter."""
+    session = runtime.create_session("acme", "chat", agent=AGENT)
+    other = session.create_thread("side", AGENT)
+    turn = session.submit("r-1", "hello")
+    other.submit("r-2", "not this")
+    run_filter = EventFilter("main", turn.turn_id)
+
+    for level, within in (
+        (session, EVERYTHING),
+        (session.main, EventFilter("main")),
+        (turn, run_filter),
+    ):
+        listed = level.list_events().items
+        assert all(within.admits(event) for event in listed)
+        assert listed == session.list_events(within=within).items
+        stream = level.stream_events()
+        assert [next(stream) for _ in listed] == [Committed(event) for event in listed]
+        stream.close()
+        heard: queue.Queue[Any] = queue.Queue()
+        subscription = level.subscribe_events(heard.put)
+        assert [heard.get(timeout=20).event for _ in listed] == list(listed)
+        subscription.close()
+        polled = level.event_client().poll(None)
+        assert polled.items == tuple(map(Committed, listed))
+        assert polled.is_at_end
+    assert session.list_events().last_sequence > len(turn.list_events().items)
+    with pytest.raises(errors.NotFound):
+        session.subscribe_events(heard.put, within=EventFilter("main", UNKNOWN))
+    with pytest.raises(errors.Invalid):
+        session.subscribe_events(heard.put, "nonsense")
+
+
+@covers("R112")
+def test_a_subscription_follows_what_comes_until_the_runtime_closes(runtime: Any) -> None:
+    """R112: it begins at once; folding what it gives is the snapshot; closing ends it (R111)."""
+    session = runtime.create_session("acme", "chat", agent=AGENT)
+    projection, heard = EventProjection.of(session.key), threading.Semaphore(0)
+
+    def fold(item: Any) -> None:
+        projection.accept(item.event)
+        heard.release()
+
+    subscription = session.subscribe_events(fold)
+    session.submit("r-1", "hello").pause("p-1")
+    for _ in range(session.view().last_sequence):
+        assert heard.acquire(timeout=20)
+
+    assert projection.snapshot() == session.snapshot()
+    assert subscription.last_failure is None
+    runtime.close()
+    assert subscription.is_closed
+
+
 @covers("R127")
 @poses("C61")
 def test_a_stream_through_losses_gives_each_event_once(served: tuple[str, str]) -> None:
@@ -166,10 +226,15 @@ def test_a_stream_through_losses_gives_each_event_once(served: tuple[str, str]) 
             session.submit(f"r-{number}", "hello")
         last = session.view().last_sequence
         stream = session.stream_events()
-        seen = [next(stream).sequence for _ in range(last)]
+        seen = [_sequence(next(stream)) for _ in range(last)]
     proxy.close()
 
     assert seen == list(range(1, last + 1))
+
+
+def _sequence(item: Observed) -> int:
+    assert isinstance(item, Committed)
+    return item.event.sequence
 
 
 def test_the_client_needs_no_django() -> None:

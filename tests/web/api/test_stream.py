@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING
 import httpx2 as httpx
 import pytest
 
+from sessions_app.client import RemoteRuntime
 from sessions_app.contract import wire
 from sessions_app.contract.errors import CursorExpired
 from sessions_app.contract.events import EventFilter, EventView
 from sessions_app.contract.frames import Frame, FrameKind, FrameReader
 from sessions_app.contract.identity import SessionKey
+from sessions_app.contract.observing import SnapshotReset
 from sessions_app.contract.projection import EventProjection
 from sessions_app.contract.snapshot import Snapshot
 from tests.covers import covers, poses
@@ -163,6 +165,9 @@ def test_a_cursor_that_expired_is_gone_at_connect_and_resync_later(live: Live) -
     assert last == [FrameKind.RESYNC]
     gone = live.client.get(f"{SESSION}/events/stream", headers={"Last-Event-ID": old or ""})
     assert (gone.status_code, gone.json()["code"]) == (410, CursorExpired.code)
+    with RemoteRuntime.at(live.address, live.secret) as runtime:
+        reset = next(runtime.session("acme", "chat").stream_events(old))
+    assert reset == SnapshotReset(live.snapshot())
 
 
 _RESTORED = """
