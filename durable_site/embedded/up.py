@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from durable_site.demo.source import MODEL_VARIABLE, PROVIDER_VARIABLE
-from durable_site.embedded import assembly, roles, signin
+from durable_site.embedded import access, assembly, roles, signin
 from durable_site.embedded.console import Console
 from durable_site.embedded.folder import Claim
 from durable_site.embedded.process import Phase, RoleProcess
 from durable_site.embedded.roles import Role
 from durable_site.embedded.servers import start_postgres, start_redis
-from durable_site.embedded.supervisor import Supervisor
+from durable_site.embedded.supervisor import RoleFailedError, Supervisor
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ class _Running:
         with supervisor:
             address = assembly.address(web)
             self._claim.note(address)
-            self._welcome(address)
+            token = access.issue(self._env)
+            stack.callback(self._withdraw, token)
+            self._welcome(address, token.secret)
             self._wait_for_the_end()
 
     def _extra_roles(self, stack: ExitStack) -> list[Role]:
@@ -81,11 +83,19 @@ class _Running:
             extra.append(roles.flower(self._login))
         return extra
 
-    def _welcome(self, address: str) -> None:
+    def _withdraw(self, token: access.Access) -> None:
+        try:
+            access.withdraw(self._env, token)
+        except RoleFailedError as error:
+            self._console.line(f"the token holds for the rest of its day: {error}")
+
+    def _welcome(self, address: str, secret: str) -> None:
         paint = self._console.paint
         self._console.line()
         self._console.line(f"  {paint('bold', address)}")
         self._console.line(f"  sign in once: {address}{signin.mint(self._claim.folder)}")
+        self._console.line(f"  token of this run: {secret}")
+        self._console.line(f"  API: {address}/api/docs")
         self._console.line(f"  logs: {self._claim.folder / 'logs'}")
         self._console.line("  Ctrl-C stops everything")
         self._console.line()

@@ -11,13 +11,14 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from urllib.parse import urlencode
 
+import httpx2 as httpx
 import pytest
 
 from durable_site.embedded.folder import Claim
 from durable_site.embedded.roles import CHECKOUT
 from tests.acceptance.processes import living_with
 
-LINK = re.compile(r"sign in once: (http://\S+)")
+LINK = re.compile(r"sign in once: (http://\S+)\s+token of this run: (dst_\S+)")
 
 pytestmark = [pytest.mark.sqlite, pytest.mark.timeout(300)]
 
@@ -46,25 +47,32 @@ def up(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
         process.kill()
 
 
-def wait_for_link(up: subprocess.Popen[bytes]) -> str:
-    """Return the sign-in link, printed when every role is ready."""
+def wait_for_link(up: subprocess.Popen[bytes]) -> tuple[str, str]:
+    """Return the sign-in link and the token, printed when every role is ready."""
     assert up.stdout is not None
-    said = []
+    said = ""
     for line in up.stdout:
-        said.append(line.decode())
-        if found := LINK.search(said[-1]):
-            return found[1]
-    pytest.fail("ended before it was ready:\n" + "".join(said))
+        said += line.decode()
+        if found := LINK.search(said):
+            return found[1], found[2]
+    pytest.fail(f"ended before it was ready:\n{said}")
 
 
 def test_up_runs_every_role_and_ends_with_the_interrupt(
     up: subprocess.Popen[bytes], environment: dict[str, str]
 ) -> None:
-    """The printed link opens the admin; Ctrl-C ends everything; only data and logs stay."""
-    link = wait_for_link(up)
+    """The printed link opens the admin, the token the API; Ctrl-C ends everything.
+
+    Only data and logs stay, and the token lets nobody in any more.
+    """
+    link, token = wait_for_link(up)
     folder = Path(environment["DURABLE_STATE_DIR"])
     assert link.startswith((folder / "supervisor.lock").read_text().split()[1])
     assert "Site administration" in sign_in(link)
+    address = link.split("/signin/")[0]
+    bearer = {"Authorization": f"Bearer {token}"}
+    place = f"{address}/api/v1/namespaces/acme/sessions"
+    assert httpx.get(place, headers=bearer, timeout=20).json()["items"] == []
 
     up.send_signal(signal.SIGINT)
 
@@ -74,6 +82,18 @@ def test_up_runs_every_role_and_ends_with_the_interrupt(
     assert living_with(str(folder)) == []
     assert not (folder / "supervisor.lock").exists()
     assert not (folder / "signin").exists()
+    assert token not in "".join(log.read_text() for log in (folder / "logs").glob("*.log"))
+    holds = "import sys; from sessions_app.store import tokens; tokens.identify(sys.argv[1])"
+    inside = ("manage.py", "shell", "-c", f"import sys; sys.argv[1:] = ['{token}']; {holds}")
+    tried = subprocess.run(
+        [sys.executable, *inside],
+        cwd=CHECKOUT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Unauthenticated" in tried.stderr
 
 
 def test_a_second_up_says_where_the_first_one_runs(environment: dict[str, str]) -> None:

@@ -232,6 +232,37 @@ def test_a_stream_through_losses_gives_each_event_once(served: tuple[str, str]) 
     assert seen == list(range(1, last + 1))
 
 
+def test_a_turn_is_watched_from_another_machine(served: tuple[str, str]) -> None:
+    """`python -m sessions_app.client watch` prints what happens, and ends as the Turn did."""
+    address, secret = served
+    with RemoteRuntime.at(address, secret) as runtime:
+        turn = runtime.create_session("acme", "chat", agent=AGENT).submit("r-1", "hello")
+        watching = _client(address, secret, "watch", turn.turn_id, "--session", "acme/chat")
+        turn.cancel("c-1")
+        said, _ = watching.communicate(timeout=60)
+    refused = _client(address, secret, "watch", UNKNOWN, "--session", "acme/chat")
+
+    assert watching.returncode == 7, said
+    assert "turn.admitted" in said
+    assert said.splitlines()[-1].startswith(f"{turn.turn_id} CANCELLED")
+    assert "NOT_FOUND" in refused.communicate(timeout=60)[1]
+    assert refused.returncode == 2
+
+
+def _client(address: str, secret: str, *arguments: str) -> subprocess.Popen[str]:
+    """The client's command, in a Python without Django and without our environment."""
+    run = "runpy.run_module('sessions_app.client', run_name='__main__')"
+    code = f"import sys, runpy; sys.modules['django'] = None; {run}"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        cwd=CHECKOUT,
+        env={"DURABLE_SITE": address, "DURABLE_TOKEN": secret},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def _sequence(item: Observed) -> int:
     assert isinstance(item, Committed)
     return item.event.sequence
