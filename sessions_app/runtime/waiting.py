@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sessions_app.contract.identity import ThreadKey
     from sessions_app.contract.views import TurnView
 
-FIRST_PAUSE: Final = 0.02
+FIRST_PAUSE: Final = 0.01
 LONGEST_PAUSE: Final = 0.25
 
 
@@ -60,13 +60,16 @@ def check_timeout(timeout: object) -> None:
 
 
 def pauses(timeout: float | None) -> Iterator[float]:
-    """Pauses before each look: none, 20 ms, doubling to 250 ms; the last ends at the timeout."""
-    end = math.inf if timeout is None else time.monotonic() + timeout
+    """Pauses before each look: none, then a quarter of the time waited so far, within bounds.
+
+    So whoever waits hears of an end at most a quarter late, and a long wait costs little; the last
+    pause ends at the timeout.
+    """
+    begun = time.monotonic()
+    end = math.inf if timeout is None else begun + timeout
     yield 0.0
-    pause = FIRST_PAUSE
-    while (left := end - time.monotonic()) > 0:
-        yield min(pause, left)
-        pause = min(pause * 2, LONGEST_PAUSE)
+    while (left := end - (now := time.monotonic())) > 0:
+        yield min(max(FIRST_PAUSE, (now - begun) / 4), LONGEST_PAUSE, left)
 
 
 def timeout_error(turn_id: str, key: ThreadKey, timeout: float | None) -> WaitTimeout:

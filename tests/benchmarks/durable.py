@@ -116,6 +116,11 @@ class Durable(Engine):
             self.processes += [self._spawn(each) for each in self.commands()]
         self.wait_ready(workers)
 
+    def run_role(self, role: str) -> int:
+        """Start one more role of the Procfile; gives its process id."""
+        self.processes.append(self._spawn(_command(role)))
+        return self.processes[-1].pid
+
     def wait_ready(self, workers: int) -> None:
         """Wait until each Brain has joined."""
         pids = {process.pid for process in self.processes}

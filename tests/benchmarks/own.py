@@ -1,4 +1,4 @@
-"""The workloads that only we can run: W7, W9, W10 and W11."""
+"""The workloads that only we can run: W7 to W11."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.benchmarks.durable import AGENT, Durable, seconds
 from tests.benchmarks.engine import SUBMITTERS
 from tests.benchmarks.loads import stamps
 from tests.benchmarks.stage import Stage
+from tests.benchmarks.streams import streams
 from tests.benchmarks.workloads import QUICK, percentiles
 
 if TYPE_CHECKING:
@@ -168,6 +169,7 @@ def record(engine: Durable, _sizes: Sizes) -> Figures:
 
 WORKLOADS: Final[dict[str, Callable[[Durable, Sizes], Figures]]] = {
     "w7": round_trip,
+    "w8": streams,
     "w9": scanning,
     "w10": contention,
     "w11": storage,
