@@ -31,7 +31,7 @@ from sessions_app.store import timeline
 from sessions_app.streaming.following import Following
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
     from django.http import HttpRequest, HttpResponseBase
 
@@ -166,12 +166,12 @@ def _following() -> Following:
     """What the streams of this event loop share."""
     loop = asyncio.get_running_loop()
     if loop not in _FOLLOWING:
-        _FOLLOWING[loop] = Following(_newest)
+        _FOLLOWING[loop] = Following(_grown)
     return _FOLLOWING[loop]
 
 
-async def _newest(keys: Collection[SessionKey]) -> dict[SessionKey, int]:
-    return await _on_reader(timeline.newest, keys)
+async def _grown(seen: Mapping[SessionKey, int]) -> dict[SessionKey, int | None]:
+    return await _on_reader(timeline.grown, seen)
 
 
 async def _on_reader(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import or_
+import json
 from typing import TYPE_CHECKING, Any, Final
 
+from django.db import connection
 from django.db.models import F, FilteredRelation, Q, Subquery, Value
 
 from sessions_app.contract.errors import NotFound
@@ -13,10 +13,11 @@ from sessions_app.contract.events import EVERYTHING, EventFilter, EventView
 from sessions_app.contract.identity import SessionKey
 from sessions_app.contract.paging import Cursor, EventPage, checked_limit
 from sessions_app.models import Run, Session, StoreState, Thread, Turn
+from sessions_app.store import sql
 from sessions_app.store.looking import look
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
 _COLUMNS: Final = ("sequence", "type", "payload", "at", "thread_id", "turn_id", "run_id")
 
@@ -129,18 +130,16 @@ def check_ownership(key: SessionKey, within: EventFilter) -> None:
 
 
 @look
-def newest(keys: Collection[SessionKey]) -> dict[SessionKey, int]:
-    """The newest sequence of each of these Sessions, of those there are, in one statement.
-
-    The names are asked for namespace by namespace: the index of Sessions begins with it.
-    """
-    named: dict[str, set[str]] = {}
-    for key in keys:
-        named.setdefault(key.namespace, set()).add(key.session_id)
-    if not named:
-        return {}
-    wanted = (Q(namespace=space, session_id__in=names) for space, names in named.items())
-    rows = Session.objects.filter(reduce(or_, wanted)).values_list(
-        "namespace", "session_id", "last_sequence"
-    )
-    return {SessionKey(namespace, name): last for namespace, name, last in rows}
+def grown(seen: Mapping[SessionKey, int]) -> dict[SessionKey, int | None]:
+    """The newest sequence of those of these Sessions that have more; None for one that is gone."""
+    if connection.vendor == "sqlite":
+        listed = [(key.namespace, key.session_id, last) for key, last in seen.items()]
+        found = sql.rows("grown", followed=json.dumps(listed))
+    else:
+        columns = {
+            "namespaces": [key.namespace for key in seen],
+            "session_ids": [key.session_id for key in seen],
+            "seen": list(seen.values()),
+        }
+        found = sql.rows("grown", **columns)
+    return {SessionKey(namespace, name): newest for namespace, name, newest in found}

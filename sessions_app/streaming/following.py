@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from sessions_app.contract.errors import Unavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from sessions_app.contract.identity import SessionKey
 
@@ -53,10 +53,11 @@ class Following:
     """The streams of one event loop. Looks while there are any, and holds nothing otherwise."""
 
     def __init__(
-        self, newest: Callable[[Collection[SessionKey]], Awaitable[Mapping[SessionKey, int]]]
+        self,
+        grown: Callable[[Mapping[SessionKey, int]], Awaitable[Mapping[SessionKey, int | None]]],
     ) -> None:
-        """`newest` reads the newest sequence of each of these Sessions."""
-        self._newest = newest
+        """`grown` reads the newest sequence of each Session that has more than was seen of it."""
+        self._grown = grown
         self._streams: set[Follower] = set()
         self._looking: asyncio.Task[None] | None = None
 
@@ -76,16 +77,24 @@ class Following:
         """How many streams there are."""
         return len(self._streams)
 
+    def _seen(self) -> dict[SessionKey, int]:
+        """What the hindmost stream of each Session has seen."""
+        seen: dict[SessionKey, int] = {}
+        for each in self._streams:
+            seen[each.key] = min(each.seen, seen.get(each.key, each.seen))
+        return seen
+
     async def _look(self) -> None:
         while self._streams:
             begun = time.monotonic()
             try:
-                newest = await self._newest({each.key for each in self._streams})
+                grown = await self._grown(self._seen())
             except Unavailable as error:
                 log.info("streams wait for the database: %s", error)
             except Exception:  # outermost: a fault of one look must not end them all
                 log.exception("streams could not look for new events")
             else:
-                for each in tuple(self._streams):
-                    each.told(newest.get(each.key))
+                for each in self._streams:
+                    if each.key in grown:
+                        each.told(grown[each.key])
             await asyncio.sleep(max(PERIOD, _SHARE * (time.monotonic() - begun)))

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from sessions_app.contract.identity import SessionKey
+from sessions_app.models import Session
 from sessions_app.store import timeline
 from tests.plans.test_ready_index import SESSIONS, statistics
 
@@ -30,13 +31,15 @@ def test_a_look_of_1_000_streams_reads_no_other_session(store: Store, *, fresh: 
     statistics("ANALYZE sessions_app_session")
     with connection.cursor() as cursor:
         cursor.execute(SESSIONS, [MANY])
+    grown = FOLLOWED[500]
+    Session.objects.filter(session_id=grown.session_id).update(last_sequence=7)
     if fresh:
         statistics("ANALYZE sessions_app_session")
 
     with CaptureQueriesContext(connection) as asked:
-        found = timeline.newest(FOLLOWED)
+        found = timeline.grown(dict.fromkeys(FOLLOWED, 0))
 
-    assert found == {key: 0 for key in FOLLOWED if key.namespace == "acme"}
+    assert found == {grown: 7, SessionKey("other", "s1"): None}
     plan = _plan(asked[-1]["sql"])
     assert "Seq Scan" not in json.dumps(plan)
     assert _read(plan) <= 3 * len(FOLLOWED), _read(plan)

@@ -11,7 +11,7 @@ from sessions_app.contract.identity import SessionKey
 from sessions_app.streaming.following import Following
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Mapping
 
 KEY = SessionKey("acme", "chat")
 
@@ -21,14 +21,15 @@ async def test_a_look_that_fails_is_followed_by_one_that_works(fault: type[Excep
     """Neither an outage nor a fault of ours leaves the streams asleep."""
     looks = 0
 
-    async def newest(_keys: Collection[SessionKey]) -> dict[SessionKey, int]:
+    async def grown(seen: Mapping[SessionKey, int]) -> dict[SessionKey, int | None]:
         nonlocal looks
         looks += 1
         if looks == 1:
             raise fault
+        assert seen == {KEY: 0}
         return {KEY: 1}
 
-    following = Following(newest)
+    following = Following(grown)
     with following.follow(KEY) as follower:
         assert await follower.wait(5)
     assert looks == 2
