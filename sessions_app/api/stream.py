@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import time
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
-from django.db import connections
+from django.db import close_old_connections, connections
 from django.http import StreamingHttpResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET
@@ -51,6 +50,7 @@ _PARAMETERS: Final = frozenset({"cursor", "threadId", "turnId", "runId"})
 _HEADERS: Final = {
     "Cache-Control": "no-store, no-transform",  # C60: nothing on the way may gather or pack it
     "X-Accel-Buffering": "no",
+    "Content-Encoding": "identity",  # Django's own compression leaves what has an encoding
 }
 
 
@@ -175,6 +175,12 @@ async def _grown(seen: Mapping[SessionKey, int]) -> dict[SessionKey, int | None]
 
 
 async def _on_reader(read: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Read the database on one of few threads, each with a connection of its own that it keeps."""
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_READERS, partial(read, *args, **kwargs))
+    """Read the database on one of few threads, which hold a connection only while they read."""
+
+    def reading() -> T:
+        try:
+            return read(*args, **kwargs)
+        finally:
+            close_old_connections()
+
+    return await asyncio.get_running_loop().run_in_executor(_READERS, reading)

@@ -6,6 +6,7 @@ import json
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 
@@ -64,6 +65,32 @@ def _bad_bodies(path: str) -> dict[str, tuple[bytes, int]]:
         "1,000 levels": (f'{more}"x":{"[" * 1000}{"]" * 1000}}}'.encode(), 400),
         "20 MB": (f'{more}"x":"{"x" * 20_000_000}"}}'.encode(), 413),
     }
+
+
+NAMES_THAT_ARE_NONE = (
+    "events__payload",
+    "_connector",
+    "session__namespace",
+    "limit__gte",
+    'id" OR 1=1 --',
+    "id'; DROP TABLE sessions_app_session; --",
+    "payload->>'x'",
+    "n" * 10_000,
+)
+
+
+@poses("C28")
+@pytest.mark.parametrize("path", READING)
+def test_a_name_from_outside_reaches_no_statement(
+    program: Callable[..., Program], path: str
+) -> None:
+    """C28: parameters come from closed lists; whatever else a query names is refused."""
+    asking = program(Role.OPERATOR)
+    place = path.removeprefix("/api/v1").format(**NAMES)
+
+    refused = {asking.get(f"{place}?{quote(name)}=1").status_code for name in NAMES_THAT_ARE_NONE}
+
+    assert refused == {400}
 
 
 @covers("R123")
