@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +10,7 @@ from urllib.parse import urlencode
 
 from sessions_app.client.reading import Handle
 from sessions_app.contract import wire
-from sessions_app.contract.errors import CursorExpired, OutcomeUnknown, Unavailable
+from sessions_app.contract.errors import CursorExpired, OutcomeUnknown, RateLimited, Unavailable
 from sessions_app.contract.events import EventView
 from sessions_app.contract.frames import FrameKind, FrameReader
 from sessions_app.contract.observing import Committed, SessionEventClient, SnapshotReset
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from sessions_app.contract.paging import EventPage
     from sessions_app.streaming.subscriptions import Listener, OnError
 
+log = logging.getLogger(__name__)
 _AGAIN_SECONDS: Final = 0.5
 
 
@@ -65,14 +67,27 @@ class _Stream:
     def items(self) -> Iterator[Observed]:
         """Give items for ever."""
         while True:
+            pause = _AGAIN_SECONDS
             try:
                 yield from self._of_one_connection()
             except CursorExpired:
-                snapshot = self.timeline.snapshot(self.key, self.within)
-                self.cursor = snapshot.cursor
-                yield SnapshotReset(snapshot)
-            except (Unavailable, OutcomeUnknown):
-                self.timeline.transport.pause(_AGAIN_SECONDS)
+                yield from self._reset()
+                continue
+            except RateLimited as error:
+                pause = error.retry_after
+            except (Unavailable, OutcomeUnknown) as error:
+                log.info("%s: the stream broke off: %s", self.key, error)
+            self.timeline.transport.pause(pause)
+
+    def _reset(self) -> Iterator[SnapshotReset]:
+        """Begin again behind a snapshot, if there is one to be had now."""
+        try:
+            snapshot = self.timeline.snapshot(self.key, self.within)
+        except (Unavailable, OutcomeUnknown) as error:
+            log.info("%s: no snapshot to go on from: %s", self.key, error)
+            return
+        self.cursor = snapshot.cursor
+        yield SnapshotReset(snapshot)
 
     def _of_one_connection(self) -> Iterator[Observed]:
         path = f"{_path(self.key)}/events/stream?{urlencode(_named(self.within))}"

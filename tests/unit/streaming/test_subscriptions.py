@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +16,7 @@ from sessions_app.contract.paging import EventPage
 from sessions_app.contract.snapshot import Snapshot, nothing
 from sessions_app.streaming.subscriptions import Observers, Subscription, checked_listener
 from tests.covers import covers
+from tests.unit.streaming.timelines import event
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -48,17 +48,13 @@ class Growing:
         if begin < self.floor:
             raise CursorExpired
         through = min(begin + limit, self.last)
-        items = tuple(_event(n) for n in range(begin + 1, through + 1))
+        items = tuple(event(n) for n in range(begin + 1, through + 1))
         return EventPage(items, str(through), through, self.last)
 
     def snapshot(self, key: SessionKey, within: EventFilter) -> Snapshot:
         """A snapshot at the floor."""
         empty = nothing(key, within)
         return Snapshot(**{**{f: getattr(empty, f) for f in empty.__slots__}, "cursor": "7"})
-
-
-def _event(sequence: int) -> EventView:
-    return EventView(sequence, "x.acme.tick", {}, datetime(2026, 1, 1, tzinfo=UTC), str(sequence))
 
 
 @contextmanager
