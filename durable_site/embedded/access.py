@@ -39,15 +39,19 @@ def withdraw(env: Mapping[str, str], access: Access) -> None:
 
 def _manage(env: Mapping[str, str], *arguments: str) -> str:
     manage = str(roles.CHECKOUT / "manage.py")
-    done = subprocess.run(  # noqa: S603 - our own command
-        roles.python(manage, "durable", "token", *arguments, "--actor", "durable_up"),
-        env=environment(env),
-        capture_output=True,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
-    if done.returncode:
-        msg = f"`durable token {arguments[0]}` failed: {done.stderr.strip()}"
-        raise RoleFailedError(msg)
+    try:
+        done = subprocess.run(  # noqa: S603 - our own command
+            roles.python(manage, "durable", "token", *arguments, "--actor", "durable_up"),
+            env=environment(env),
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=True,
+        )
+    except subprocess.TimeoutExpired as late:
+        msg = f"`durable token {arguments[0]}` did not end within {_SECONDS} s"
+        raise RoleFailedError(msg) from late
+    except subprocess.CalledProcessError as failed:
+        msg = f"`durable token {arguments[0]}` failed: {failed.stderr.strip()}"
+        raise RoleFailedError(msg) from None  # its command would be shown
     return done.stdout

@@ -104,7 +104,13 @@ class Observers:
         poll_seconds: float = POLL_SECONDS,
         let_go: Callable[[], object] = lambda: None,
     ) -> None:
-        """`let_go` frees what a thread holds, such as a connection, when it ends."""
+        """`let_go` frees what a thread holds, such as a connection, when it ends.
+
+        Raises Invalid for a parallelism with which nothing would ever be delivered.
+        """
+        if type(parallelism) is not int or parallelism < 1:
+            msg = f"observer_parallelism is a number of threads from 1 on, not {parallelism!r:.40}"
+            raise Invalid(msg)
         self._parallelism = parallelism
         self._poll_seconds = poll_seconds
         self._let_go = let_go

@@ -240,6 +240,13 @@ def test_threads_let_go_of_what_they_hold() -> None:
     assert let_go.is_set()
 
 
+@pytest.mark.parametrize("wrong", [0, -1, True, 2.0, "2", None])
+def test_a_capacity_that_delivers_nothing_is_refused(wrong: Any) -> None:
+    """Silence would be the only sign of it."""
+    with pytest.raises(Invalid):
+        Observers(wrong)
+
+
 def test_a_listener_that_nobody_would_await_is_refused() -> None:
     """A coroutine function would be called and never run."""
 
