@@ -290,7 +290,7 @@ def test_many_streams_share_few_connections(live: Live) -> None:
     C18 with 40 streams and 90 requests, a third of them reset before their answer, instead of 300
     streams and a minute.
     """
-    few = {"DURABLE_WEB_CONNECTIONS": "2", "DURABLE_STREAMS_EACH": "100"}
+    few = {"DURABLE_WEB_CONNECTIONS": "4", "DURABLE_STREAMS_EACH": "100"}
     live.site.kill(live.site.processes[-1])
     address = serve(live.site, DURABLE_API_RATE="none", **few)
     client = httpx.Client(base_url=address, headers=live.client.headers, timeout=30)
@@ -310,7 +310,7 @@ def test_many_streams_share_few_connections(live: Live) -> None:
         for each in streams:
             each.close()
 
-    assert len(opened) <= 2
+    assert len(opened) <= 4
     assert set(done) == {None, 200}
 
 
